@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Citations exist: the tests that UPSTREAM.md and DIVERGENCES.md name as evidence, in lib or in
-# harness/live; what UPSTREAM.md names as ours, in lib's headers; and the facts (K12, R12, T12, W12,
-# P12, D12, Q12), each once in its file of facts.
+# Checks that citations exist:
+# - the tests that UPSTREAM.md and DIVERGENCES.md name as evidence are in lib or in harness/live
+# - the items that UPSTREAM.md names as ours are in lib's headers
+# - the cited facts (K12, R12, T12, W12, P12, D12, Q12) are stated, each once in its file of facts
 # usage: citations_test.sh FILE..., in the workspace's folder: the files that cite facts
 set -u
 . lib/perfring/testing/test.sh
 
-# Suite.Name, Suite.* and some_test.
+# The tables name tests as Suite.Name, Suite.* or some_test.
 tests=0
 for file in lib/UPSTREAM.md lib/DIVERGENCES.md; do
   column=$(grep -m 1 '^|.*test' "$file" | awk -F'|' '{ print NF - 1 }')
@@ -26,15 +27,15 @@ for file in lib/UPSTREAM.md lib/DIVERGENCES.md; do
 done
 [ $tests -ge 40 ] || fail "only $tests tests were found in the tables"
 
-# The column of ours: `perf_buffer.h`, `PerfBuffer::open`, `os::parse_cpu_list`, `Lost`. A member is
-# looked for in the headers that declare its class or namespace, outside of comments.
+# The column "ours": `perf_buffer.h`, `PerfBuffer::open`, `os::parse_cpu_list`, `Lost`. A member must
+# be in a header that declares its class or namespace, outside comments.
 items=0
 while IFS= read -r item; do
   items=$((items + 1))
   item=${item%%"("*}
   item=${item%%"<"*}
   case $item in
-    *_test) ;; # the tests of aya's own tests
+    *_test) ;; # counterparts of aya's own tests
     *.h) [ -e "lib/perfring/$item" ] || fail "UPSTREAM.md: no header $item" ;;
     *)
       declares='^'

@@ -1,7 +1,7 @@
-"""What cites facts, for //harness:citations_test."""
+"""The files that cite facts, for //harness:citations_test."""
 
 def citing(also = []):
-    """This package's sources and documents, and `also`: ":citing"."""
+    """Declares ":citing": this package's sources and documents, and `also`."""
     native.filegroup(
         name = "citing",
         srcs = also + native.glob([

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every BPF program declares to the kernel what LICENSE says that it does.
+# Checks that every BPF program declares to the kernel the license that LICENSE states.
 # usage: license_test.sh LICENSE PROGRAM...
 set -u
 . lib/perfring/testing/test.sh

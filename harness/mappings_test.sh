@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# No file of somebody else's is mapped: whoever reads a mapping whose file another process cuts off is
-# ended by SIGBUS. Such a file is read. What is mapped stands here, with the reason why its length
-# cannot change.
-# usage: mappings_test.sh FILE, any of the checkout's: it is followed to the checkout, whose sources are read
+# Checks that no file is mapped that another process may truncate: SIGBUS kills a process that reads
+# a mapping past the end of its file. Such files are read instead. The list below has each source that
+# maps memory, with the reason why the length of the mapped file cannot change.
+# usage: mappings_test.sh FILE: a file of the checkout, whose sources are read (links are followed)
 set -u
 . lib/perfring/testing/test.sh
 cd "$(dirname "$(readlink -f "$1")")" || exit 1
@@ -29,7 +29,7 @@ lib/perfring/output_event.cc              an event of the kernel's
 ALLOWED
 cut -d ' ' -f 1 "$folder/allowed" >"$folder/expected"
 
-# (What tests alone map is their own.)
+# Files of tests are exempt: only tests use their mappings.
 find lib harness fuzz proptests -name '*.cc' -o -name '*.h' | grep -vE '_test\.cc$|/testing[/.]|_testing\.h$|/uring\.h$' |
   sort >"$folder/sources"
 while read -r file; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# ci/nothing: each of its patches applies to the sources, and each test case that it lists exists.
-# Then the script itself, with programs in place of Bazel and of tests.
+# Checks that each patch of ci/nothing applies to the sources, and that each test case in its list
+# exists. Then tests the script itself, with stand-ins for git, Bazel and the tests.
 set -u
 . lib/perfring/testing/test.sh
 
@@ -15,7 +15,7 @@ cat >bin/git <<'PROGRAM'
 #!/bin/sh
 printf '%s\0' ci/nothing.toml unit/unit.cc unit/unit_test.cc
 PROGRAM
-# Makes a test of unit.cc as it is: it knows what the source does.
+# "Builds" unit_test from the current unit.cc: the test reads the source that was built.
 cat >bin/bazel <<'PROGRAM'
 #!/bin/bash
 case $2 in
@@ -56,11 +56,11 @@ printf 'int unit() {\n  return 7;\n}\n' >unit/unit.cc
 printf 'TEST(UnitTest, %s) {}\n' Counts Loops Else >unit/unit_test.cc
 printf 'TEST_P(UnitTest, Each) {}\nTYPED_TEST(UnitTest, Typed) {}\n' >>unit/unit_test.cc
 
-catalogue() { # GREEN [AFTER]: the cases that are listed
+catalogue() { # GREEN [AFTER]: writes the catalogue; GREEN: the listed cases
   printf '[unit]\nedits = [{ file = "unit/unit.cc", after = "%s", nothing = "return 0;" }]\n' "${2:-int unit() {}"
   printf 'tests = ["//unit:unit_test"]\n[unit.green]\n"It says why." = [%s]\n' "$1"
 } >ci/nothing.toml
-expect() { # STATUS REGEX ARGUMENT...: how it ends, and what it says
+expect() { # STATUS REGEX ARGUMENT...: the expected exit code and output of ci/nothing ARGUMENT...
   local status=$1 regex=$2 said
   shift 2
   said=$(ci/nothing "$@" 2>&1)
@@ -104,7 +104,7 @@ touch breaks
 expect 2 'unit: what does nothing does not compile'
 rm breaks
 
-# Cases that are skipped are as the list says; what takes too long has failed.
+# A listed case may be skipped; a case that takes too long counts as failed.
 sed -i 's/Loops/Skips/' bin/unit_test
 expect 1 'UnitTest.Loops is listed'
 sed -i '/printf/s/Else/Sleeps/' bin/unit_test

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Processes are made, signalled and waited for in lib/perfring/os/process.cc alone.
+"""Checks that only lib/perfring/os/process.cc creates, signals and waits for processes.
 
-There, an id that is not positive, or that may be another process's by now, is never signalled.
-(system(3) and popen(3) wait for their own children, so they may stand anywhere.)
-usage: processes_test.py FILE, any of the checkout's: it is followed to the checkout, all of whose
-C and C++ sources are read
+That file never signals an id that is not positive, or that may belong to another process by now.
+(system(3) and popen(3) wait for their own children, so they are allowed anywhere.)
+usage: processes_test.py FILE: a file of the checkout (links are followed); reads all C and C++
+sources of the checkout
 """
 import pathlib
 import re
@@ -30,18 +30,18 @@ COMMENT_OR_TEXT = re.compile(
 
 
 def is_system_call(match):
-    """Whether it is the system's function that is called, and not a member, nor one declared."""
+    """Whether the match calls the system's function: not a member, and not a declaration."""
     before = match["before"].strip()
     if before.endswith("::"):
         return before == "::"
     if before.endswith(":"):
         return True  # after a label
     words = ("", "return", "else", "do", "throw", "co_return")
-    return before in words  # a type before it declares a member
+    return before in words  # preceded by a type, it is a declaration
 
 
 def calls(text):
-    """The line and the name of each call in C++ source."""
+    """Yields the line number and the name of each call in C++ source text."""
     text = COMMENT_OR_TEXT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     found = [match for match in CALL.finditer(text) if is_system_call(match)]
     found += [*ADDRESS.finditer(text), *BY_NUMBER.finditer(text)]
@@ -50,7 +50,7 @@ def calls(text):
 
 
 def check_itself():
-    """What is to be found is found, and nothing else."""
+    """Checks that calls() finds exactly the calls in a sample."""
     found = [name for _, name in calls("""
         ::kill(-1, SIGKILL);  if (!fork()) return waitpid(-1, 0, 0);
         syscall(SYS_tgkill, 1, 2, 9); x = ::clone(f); kill (0, 9);

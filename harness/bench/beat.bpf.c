@@ -1,11 +1,11 @@
-// A writer that keeps a rate: BPF_PROG_TEST_RUN of `beat` outputs N records to the current
-// CPU's entry of `events`, one in each period, and spins between them. Each begins with the clock
-// that was read just before its output.
+// A writer that keeps a rate. BPF_PROG_TEST_RUN of `beat` outputs N records to the current CPU's
+// entry of `events`, one in each period, and spins in between. Each record begins with the clock,
+// read just before the output.
 
 #include "harness/bench/bpf_args.h"
 #include "harness/live/bpf/writer.h"
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
+char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() is GPL-only
 
 SHARED_WITH_USER_SPACE(counts, struct beat_counts);
 
@@ -27,7 +27,7 @@ static long beat_one(__u32 index, struct loop* loop) {
   }
   payload[0] = loop->now;
   long rc = bpf_perf_event_output(loop->context, &events, BPF_F_CURRENT_CPU, payload, BEAT_PAYLOAD);
-  // The end of one output is the clock of the next where that is due: one reading for each.
+  // The end of one output is the clock of the next if that is due: one reading per output.
   __u64 after = bpf_ktime_get_ns();
   loop->counts->output_ns += after - loop->now;
   loop->counts->accepted += rc == 0;
@@ -48,7 +48,7 @@ int beat(struct bpf_raw_tracepoint_args* context) {
   if (!loop.counts) return -EDOM;
   loop.start = loop.now;
   bpf_loop((__u32)context->args[BEAT_COUNT], beat_one, &loop, 0);
-  // Until the last one's period is over, so that runs in a row keep the rate.
+  // Spin until the last period is over, so that consecutive runs keep the rate.
   spin_until(loop.start + context->args[BEAT_COUNT] * loop.period / 1000);
   return 0;
 }

@@ -27,15 +27,15 @@
 namespace perfring::bench {
 namespace {
 
-// The floors that a drain is compared with: loops that no consumer could use, because they check
-// nothing, cannot wrap, and leave data_head and data_tail alone. Each passes visit(const std::byte*
-// raw, std::size_t size) the raw data of the records from `at` to `end`, all of them sound samples
-// whose raw size follows from header.size (which saves the load that a consumer must make).
+// The floors with which a drain is compared: loops that no real consumer could use, because they
+// check nothing, cannot wrap, and ignore data_head and data_tail. Each calls visit(const std::byte*
+// raw, std::size_t size) with the raw data of the records from `at` to `end`. All must be sound
+// samples. The raw size is computed from header.size, which saves a load that a consumer must do.
 
 constexpr std::size_t kRawAt = sizeof(perf_event_header) + sizeof(__u32);
 
-// LB-ptr: from header.size to header.size. Each load waits for the one before it, so this is
-// what following the records costs at the least.
+// LB-ptr follows header.size from record to record. Each load waits for the previous one, so this
+// is the minimum cost of following the records.
 template <class Visit>
 [[gnu::always_inline]] inline void chase_by_pointer(const std::byte* at, const std::byte* end,
                                                     Visit visit) {
@@ -47,16 +47,16 @@ template <class Visit>
   }
 }
 
-// Hides where a value comes from: a compiler that knew could take a guess that has turned out
-// right from the header that it was checked against, which would have to be loaded first.
+// Hides the origin of a value. The compiler could otherwise replace a confirmed guess by the header
+// with which it was compared, and the loop would wait for that load.
 std::size_t opaque(std::size_t value) {
   asm("" : "+r"(value));
   return value;
 }
 
-// LB-spec: takes each header to be the one before it, then looks. Nothing waits for a load, which
-// is what following the records costs if they are all alike (there must be one at least); where
-// they are not, each surprise costs a branch misprediction.
+// LB-spec assumes that each header equals the previous one, then checks. Nothing waits for a load,
+// which is the minimum cost of following records that are all alike (at least one). If they differ,
+// each surprise costs a branch misprediction.
 template <class Visit>
 [[gnu::always_inline]] inline void guess_unchecked(const std::byte* at, const std::byte* end,
                                                    Visit visit) {
@@ -81,9 +81,9 @@ template <class Visit>
   }
 }
 
-// One drain of a Ring or PerfBuffer through its public for_each. The tally is a local that nobody
-// else can see (not even the caller, as a returned object may be), so that it lives in registers:
-// in memory, each event would have to wait for the count that the one before it has stored.
+// Drains a Ring or PerfBuffer once through its public for_each. The tally is a local that does not
+// escape (a returned object may be visible to the caller), so that it stays in registers. In
+// memory, each event would wait for the previous event's store of the count.
 template <Callback kCallback, class Drainable>
 [[gnu::always_inline]] inline Tally drain_once(Drainable& ring) {
   Tally tally;
@@ -94,7 +94,7 @@ template <Callback kCallback, class Drainable>
         tally.bytes += sample->head.size() + sample->tail.size();
       } else {
         add<kCallback>(tally, sample->head.data(), sample->head.size());
-        tally.odd += !sample->tail.empty();  // the measured rings have none that straddles
+        tally.odd += !sample->tail.empty();  // no record in the measured rings straddles
       }
     } else {
       ++tally.odd;
@@ -104,7 +104,7 @@ template <Callback kCallback, class Drainable>
 }
 
 #ifndef AT_O2
-// The same by for_each_while and an overload set.
+// The same with for_each_while and an overload set.
 template <Callback kCallback, class Drainable>
 [[gnu::always_inline]] inline Tally drain_by_overloads(Drainable& ring) {
   Tally tally;
@@ -137,7 +137,7 @@ template <Callback kCallback>
 Tally guess_all(const std::byte* begin, const std::byte* end, unsigned passes) {
   Tally tally;
   for (; passes != 0; --passes) {
-    benchmark::ClobberMemory();  // the bytes could have changed: look again
+    benchmark::ClobberMemory();  // forces a new read of the bytes
     guess_unchecked(begin, end, adder<kCallback>(tally));
   }
   return Tally{tally};
@@ -180,7 +180,7 @@ std::vector<Contender> contenders(const Workload& workload, const MappedRing& me
                    }
                    return Tally{tally};
                  }});
-  // Delivers nothing by itself: it is what moving the bytes would cost.
+  // Delivers nothing itself: the cost of moving the bytes.
   std::vector<std::byte> copy(workload.used_bytes);
   const Tally expected = workload.tally(kCallback);
   all.push_back({"memcpy", [begin, copy, expected](unsigned passes) mutable {

@@ -12,37 +12,38 @@
 
 namespace perfring::bench {
 
-// perfring's Ring, the two floors and memcpy, over a ring in memory, which must outlive them.
+// perfring's Ring, the two floors and memcpy, on a ring in memory that must outlive them.
 std::vector<Contender> in_memory(const Workload& workload, const MappedRing& memory,
                                  Callback callback);
 
-// Ring and LB-spec again, compiled with -O2 and nothing else, as most users compile.
+// Ring and LB-spec again, compiled with -O2 only, as most users compile.
 std::vector<Contender> in_memory_at_o2(const Workload& workload, const MappedRing& memory,
                                        Callback callback);
 
-// Drains `buffer`, whose control page is `page`, again and again from position 0 on. Compiled as
-// the two above are.
+// Drains `buffer`, whose control page is `page`, `passes` times from position 0. Compiled like the
+// two functions above.
 Tally drain_buffer(PerfEventArrayBuffer& buffer, perf_event_mmap_page& page, Callback callback,
                    unsigned passes);
 Tally drain_buffer_at_o2(PerfEventArrayBuffer& buffer, perf_event_mmap_page& page,
                          Callback callback, unsigned passes);
-// LB-spec over the records from `begin` to `end`, wherever they are.
+// LB-spec on the records from `begin` to `end`, in any memory.
 Tally guess_records(const std::byte* begin, const std::byte* end, Callback callback,
                     unsigned passes);
 
-// Two rings of the live kernel's, which the kernel has filled alike: a PerfBuffer's and real
-// libbpf's. Filled once, they are drained again and again: user space may put data_tail back, the
-// control page being its to write.
+// Two rings of the live kernel with the same events: PerfBuffer's and real libbpf's. The kernel
+// fills them once. They can be drained repeatedly, because user space may reset data_tail: it may
+// write the control page.
 class LiveRings {
  public:
-  // Fills both rings on the CPU that the caller is pinned to; or says why this machine would not.
+  // Fills both rings on the CPU to which the caller is pinned, or says why this machine cannot.
   static std::expected<LiveRings, std::string> filled(const Workload& workload, Callback callback);
 
   LiveRings(LiveRings&&) noexcept;
   LiveRings& operator=(LiveRings&&) = delete;
   ~LiveRings();
 
-  // "PerfBuffer" and "libbpf", which must not outlive this object.
+  // Returns the contenders on these rings ("PerfBuffer", "PerfBuffer -O2", "LB-spec live" and
+  // "libbpf"), which must not outlive this object.
   std::vector<Contender> contenders();
 
  private:

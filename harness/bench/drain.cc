@@ -1,5 +1,5 @@
-// How fast full rings are drained: perfring's Ring, the floors it is held against and, where the
-// kernel allows it, PerfBuffer and real libbpf. See README.md.
+// Measures how fast full rings are drained: by perfring's Ring, by the floors with which it is
+// compared and, if the kernel permits, by PerfBuffer and real libbpf. See README.md.
 
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@
 namespace perfring::bench {
 namespace {
 
-const StopOnSignals* signals = nullptr;  // what run() asks, which Google Benchmark calls
+const StopOnSignals* signals = nullptr;  // checked by run(), which Google Benchmark calls
 
 // One line of the table.
 struct Cell {
@@ -50,8 +50,8 @@ struct Cell {
   }
 };
 
-// The rings of one cell. Google Benchmark calls run() several times to find out how often to
-// iterate: the rings last until the next cell.
+// The rings of one cell. Google Benchmark calls run() several times to find the number of
+// iterations, so the rings last until the next cell.
 struct Arena {
   explicit Arena(const Cell& of)
       : cell{of}, workload{of.ring_bytes, of.mix}, memory{filled_ring(workload)} {
@@ -112,7 +112,7 @@ std::vector<Cell> all_cells() {
   return cells;
 }
 
-// Not by Google Benchmark, whose std::regex may take all of the stack, or all of the time.
+// Filters with regcomp(): Google Benchmark's std::regex may use up the stack, or never end.
 std::expected<std::vector<Cell>, std::string> cells_of(const std::string& filter) {
   regex_t regex;
   if (const int error = ::regcomp(&regex, filter.c_str(), REG_EXTENDED | REG_NOSUB); error != 0) {
@@ -138,8 +138,8 @@ int list(const std::vector<Cell>& cells) {
   return deliver(names, kHolds, "the list");
 }
 
-// Google Benchmark takes its options from BENCHMARK_* before main(), and ends the program over
-// them. Starts again without any. Returns the exit code if that cannot be.
+// Google Benchmark reads options from BENCHMARK_* before main(), and may end the program over them.
+// Restarts the program without these variables. Returns the exit code if that fails.
 std::optional<int> forget_environment(char** argv) {
   std::vector<std::string> names;
   for (char** each = environ; *each != nullptr; ++each) {
@@ -153,7 +153,7 @@ std::optional<int> forget_environment(char** argv) {
   return fail(fmt::format("the environment has {}: unset it", names.front()));
 }
 
-// The process stays on one CPU: the kernel writes to the ring of the CPU that it runs on.
+// Keeps the process on one CPU: the kernel writes to the ring of the CPU on which it runs.
 void pin() {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -166,7 +166,7 @@ Conclusion conclusion_of(const TableReporter& reporter) {
                   reporter.races() == 0 ? "no line was measured" : "");
 }
 
-// Google Benchmark ends the program by itself where it cannot read what the CPU is.
+// Google Benchmark ends the program if it cannot read what the CPU is.
 void ensure_descriptors() {
   constexpr std::size_t kNeeded = 8;
   std::vector<os::Fd> opened;

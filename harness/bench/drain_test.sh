@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The benchmark as a user meets it: the filter that its help gives, and Ctrl-C.
+# Tests the benchmark as a user runs it: the filter from its help, and Ctrl-C.
 # usage: drain_test.sh DRAIN
 set -u
 drain=$1
 . lib/perfring/testing/test.sh
 
-# The filter of --help names one line.
+# The filter shown by --help selects one line.
 filter=$("$drain" --help | sed -n "s/.*--benchmark_filter REGEX//; /such as '/s/.*such as '\([^']*\)'.*/\1/p")
 [ -n "$filter" ] || fail "--help gives no filter"
 listed=$("$drain" --benchmark_list_tests --benchmark_filter="$filter")
@@ -14,9 +14,9 @@ listed=$("$drain" --benchmark_list_tests --benchmark_filter="$filter")
 "$drain" --benchmark_filter=none >"$folder/out" 2>&1 && fail "a filter that matches nothing is accepted"
 grep -q "no line matches" "$folder/out" || fail "a filter that matches nothing is not named"
 
-# Interrupted when the first of the lines is there, it ends with whole lines and whole JSON.
+# If it is interrupted after the first line, it ends with complete lines and complete JSON.
 for signal in INT TERM; do
-  rm -f "$folder/out" # the other one's
+  rm -f "$folder/out" # left by the previous signal
   (trap - INT; exec "$drain" --json "$folder/json" --benchmark_min_time=0.05) >"$folder/out" 2>&1 &
   running=$!
   wait_until grep -qs "^64K/" "$folder/out"
@@ -30,7 +30,7 @@ for signal in INT TERM; do
     "$lines" ] || fail "the JSON holds something else than $lines lines: $(tail -n 3 "$folder/json")"
 done
 
-# --json may stand in any form, and goes where it is to go, or says why not.
+# Every form of --json works. If the file cannot be written, the error says why.
 quick=(--benchmark_filter='^64K/8/count$' --benchmark_min_time=0.01)
 for form in "--json=$folder/form" "--json $folder/form"; do
   "$drain" $form "${quick[@]}" >"$folder/out" 2>&1 || fail "$form: $(cat "$folder/out")"
@@ -40,7 +40,7 @@ for form in "--json=$folder/form" "--json $folder/form"; do
 done
 "$drain" --json - "${quick[@]}" 2>/dev/null | python3 -c 'import json, sys; json.load(sys.stdin)' ||
   fail "--json - prints something else than JSON"
-# The README's tables, of lines as they were measured, and of a run that was made up.
+# The README's tables, from measured lines and from a made-up run.
 "$drain" --json - --benchmark_filter='^64K/(8|8.16)/count$' --benchmark_min_time=0.01 2>/dev/null |
   harness/bench/table >"$folder/table" || fail "a run makes no table"
 grep -qE '^\| 64K/8/count \| (\*\*)?[0-9]+\.[0-9]{2}' "$folder/table" &&

@@ -1,11 +1,11 @@
-// Has the kernel write a ring full of events: BPF_PROG_TEST_RUN of `fill` with enum fill_arg's
-// values as its context writes that many to the current CPU's entry of `events`, and returns how
-// many of them the kernel refused.
+// Has the kernel fill a ring with events. BPF_PROG_TEST_RUN of `fill`, with the values of enum
+// fill_arg as context, writes that number of events to the current CPU's entry of `events`, and
+// returns the number that the kernel refused.
 
 #include "harness/bench/bpf_args.h"
 #include "harness/live/bpf/writer.h"
 
-// Event `index` carries its index, then zeros.
+// Event `index` contains its index, then zeros.
 static __u64 payload[PAYLOAD_BYTES_MAX / sizeof(__u64)];
 
 struct loop {

@@ -7,8 +7,8 @@
 
 namespace perfring::bench {
 
-// Google Benchmark 1.8 renamed what says that a run failed, and wants a unit after a time (without
-// one it complains; 1.7 refuses one).
+// Google Benchmark 1.8 renamed the members that say that a run failed, and wants a unit after a
+// time: it warns without one, while 1.7 refuses one.
 
 template <class Run>
 concept HasErrorOccurred = requires(const Run& run) { run.error_occurred; };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kRingBytes = 4096;
 
-// A ring as a round of RingSet has it.
+// A ring as in a round of RingSet.
 class RoundRing {
  public:
   explicit RoundRing(const MappedRing& memory)
@@ -50,7 +50,7 @@ IdleRings measure_idle_rings(std::size_t count, unsigned rounds) {
   std::vector<MappedRing> memory;
   for (std::size_t i = 0; i != count; ++i) {
     memory.emplace_back(kRingBytes);
-    // Not 0, which an address that was never written has as well.
+    // Not 0, which memory that was never written also holds.
     memory.back().page().data_head = memory.back().page().data_tail = 64 * (i + 1);
   }
   std::vector<Cursor<> > cursors;
@@ -62,7 +62,7 @@ IdleRings measure_idle_rings(std::size_t count, unsigned rounds) {
     pages.push_back(&each.page());
   }
   std::size_t turn = 0;
-  // One event for each ring that is found empty.
+  // Counts one event for each ring found empty.
   Race race{{contender("heads",
                        [&](Tally& tally) {
                          for (const Cursor<>& each : cursors) {

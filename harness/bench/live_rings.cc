@@ -29,19 +29,19 @@
 namespace perfring::bench {
 namespace {
 
-// "WHAT: the system's word for `error`", where error is an errno, negative or not.
+// Returns "WHAT: " and the system's text for `error`, an errno, negative or not.
 std::string failure(const std::string& what, int error) {
   return what + ": " + std::generic_category().message(std::abs(error));
 }
 
 }  // namespace
 
-// One loaded copy of fill.bpf.c, with an events map of its own.
+// One loaded copy of fill.bpf.c with its own events map.
 class FillProgram {
  public:
   static std::expected<FillProgram, std::string> load();
 
-  // The map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY that run() writes to.
+  // The BPF_MAP_TYPE_PERF_EVENT_ARRAY to which run() writes.
   int events_fd() const;
 
   // Writes the workload's events to the current CPU's entry.
@@ -57,7 +57,7 @@ class FillProgram {
 };
 
 std::expected<FillProgram, std::string> FillProgram::load() {
-  libbpf_set_print(nullptr);  // what fails is said in one line, by us
+  libbpf_set_print(nullptr);  // errors are reported by this program, in one line
   const auto bytes = live::fill();
   bpf_object* const object = bpf_object__open_mem(bytes.data(), bytes.size(), nullptr);
   if (object == nullptr) return std::unexpected(failure("opening the BPF program", errno));
@@ -105,10 +105,10 @@ std::size_t page_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// The control page of the only ring of `ring_bytes` that this process has mapped so far. Found in
-// the list of mappings, because PerfBuffer shows it to nobody, and a second mapping of it would not
-// do: the processor cannot forward what is stored through one address to a load from another, and
-// each drain would have to wait for its data_tail.
+// Returns the control page of the only ring of `ring_bytes` that this process has mapped so far.
+// Reads the list of mappings, because PerfBuffer exposes its page to nobody. A second mapping of
+// the page would not work: the processor cannot forward a store through one address to a load
+// through another, so each drain would wait for its data_tail.
 std::expected<perf_event_mmap_page*, std::string> control_page(std::size_t ring_bytes) {
   std::ifstream maps{"/proc/self/maps"};
   perf_event_mmap_page* page = nullptr;
@@ -148,7 +148,7 @@ struct LiveRings::Impl {
   std::optional<PerfEventArrayBuffer> ours = {};
   perf_event_mmap_page* ours_page = nullptr;
   std::unique_ptr<perf_buffer, Free> libbpf = {};
-  std::size_t libbpf_index = 0;  // of the buffer that was filled: it has one for each CPU
+  std::size_t libbpf_index = 0;  // of the buffer that was filled: one per CPU
   perf_event_mmap_page* libbpf_page = nullptr;
   Tally libbpf_tally = {};
 

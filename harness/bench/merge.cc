@@ -1,5 +1,5 @@
-// How fast the events of several rings are delivered in the order of their keys: perfring's Merge,
-// beside the same rings drained without any order, and beside what others do. See README.md.
+// Measures how fast the events of several rings are delivered in key order: by perfring's Merge,
+// compared with the same rings drained in no order, and with other methods. See README.md.
 
 #include <fmt/format.h>
 
@@ -32,9 +32,9 @@ namespace {
 
 constexpr std::size_t kRecordBytes = 64;
 constexpr std::uint32_t kRawBytes = 52;
-constexpr std::size_t kRun = 16;  // the mean length of a run of one ring's events
+constexpr std::size_t kRun = 16;  // mean length of a run of events from one ring
 
-// A ring of whose data the first `used` bytes are written.
+// A ring. The first `used` bytes of its data are written.
 class OneRing {
  public:
   explicit OneRing(std::size_t size) : memory_{size} {}
@@ -52,7 +52,7 @@ class OneRing {
     std::memcpy(at + 12, &key, sizeof(key));
     used_ += kRecordBytes;
   }
-  // Full again.
+  // Makes the ring full again.
   void refill() const {
     page().data_tail = 0;
     page().data_head = used_;
@@ -80,7 +80,7 @@ class OneRing {
   }
 }
 
-// One line of the table: events in true order, each on the ring that chance chose.
+// One line of the table: events in key order, each on a random ring.
 struct Load {
   Load(std::size_t k, std::size_t bytes, bool in_runs) {
     for (std::size_t i = 0; i < k; ++i) rings.emplace_back(std::bit_ceil(2 * bytes / k));
@@ -117,7 +117,7 @@ struct Load {
   return tally;
 }
 
-// Each pass has later keys, so that nothing is late.
+// Each pass has higher keys than the previous one, so that no event is late.
 template <unsigned kWindow>
 class Merged {
  public:
@@ -149,7 +149,7 @@ std::uint64_t key_of(const std::byte* record) {
   return key;
 }
 
-// In place, with the next of each ring in a queue, unchecked.
+// In place: a queue with the next record of each ring, unchecked.
 [[gnu::noinline]] Tally queue_of_places(const Load& load) {
   struct Place {
     std::uint64_t key;
@@ -176,7 +176,7 @@ std::uint64_t key_of(const std::byte* record) {
   return tally;
 }
 
-// All events are copied, each into memory of its own, and the copies queued.
+// Copies each event into its own memory, and queues the copies.
 [[gnu::noinline]] Tally queue_of_copies(const Load& load) {
   struct Copy {
     std::uint64_t key;
@@ -209,14 +209,14 @@ Contender contender(const std::string& name, const Load& load, F pass) {
           }};
 }
 
-// The table, and the same figures for machines.
+// The table, and the same numbers as JSON.
 struct Figures {
   std::string table;
   Json json = Json::array();
   bool wrong = false;
 };
 
-// One line, or the name of a contender that delivered something else.
+// Measures one line, or reports a contender that delivered other events.
 void measure(const Load& load, std::size_t k, bool in_runs, unsigned rounds, Figures& figures) {
   auto merged1 = std::make_shared<Merged<1>>(load);
   auto merged8 = std::make_shared<Merged<8>>(load);

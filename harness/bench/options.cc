@@ -6,7 +6,7 @@
 namespace perfring::bench {
 namespace {
 
-constexpr std::size_t kFilterMax = 200;  // regcomp() takes stack for each parenthesis
+constexpr std::size_t kFilterMax = 200;  // regcomp() uses stack for each parenthesis
 
 }  // namespace
 

@@ -13,9 +13,9 @@ namespace perfring::bench {
 
 // The options of `drain`.
 struct DrainOptions {
-  std::string json;              // a file, - for stdout in place of the table
+  std::string json;              // a file, or - for stdout instead of the table
   std::string filter = ".";      // a POSIX extended regular expression
-  bool list = false;             // name the lines, and end
+  bool list = false;             // list the lines and exit
   std::string min_time = "0.3";  // seconds for each line
   std::uint64_t repetitions = 1;
 };
@@ -39,7 +39,7 @@ struct WaitOptions {
   std::string json;
 };
 
-// The options; or the answer to --help, or to what is not accepted. Precondition: argc > 0.
+// Returns the options, or the answer to --help or to bad arguments. Precondition: argc > 0.
 std::variant<DrainOptions, Answer> parse_drain(int argc, const char* const* argv);
 std::variant<MergeOptions, Answer> parse_merge(int argc, const char* const* argv);
 std::variant<WaitOptions, Answer> parse_wait(int argc, const char* const* argv);

@@ -37,8 +37,8 @@ void Race::round() {
   std::ranges::shuffle(order_, draw_);
   for (const std::size_t index : order_) {
     Lane& lane = lanes_[index];
-    // Warms the caches and the predictors up again, which the other contenders have used: twice,
-    // since a line that was missed once is not kept everywhere yet.
+    // Warm up the caches and predictors, which the other contenders have used. Twice, since a line
+    // that missed once is not yet in every cache.
     turn_ns(index, 1);
     const double warm_ns = turn_ns(index, 1);
     if (lane.passes == 0) {
@@ -46,7 +46,7 @@ void Race::round() {
     }
     const double ns = turn_ns(index, lane.passes);
     lane.ns.push_back(ns / (static_cast<double>(expected_.events) * lane.passes));
-    // The first pass of all is too slow to tell how many make a turn.
+    // The very first pass is too slow to tell how many passes make a turn.
     lane.passes =
         static_cast<unsigned>(std::clamp(kTurnNs * lane.passes / (ns + 1), 1.0, kPassesMax));
   }

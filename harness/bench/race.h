@@ -1,8 +1,8 @@
 #ifndef HARNESS_BENCH_RACE_H_
 #define HARNESS_BENCH_RACE_H_
 
-// Measures contenders against each other on a machine that is doing other things as well, and
-// checks that each drain delivered the right events.
+// Measures contenders against each other on a machine that also does other work, and checks that
+// each drain delivered the right events.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace perfring::bench {
 
-// The events that a drain delivered, to be compared with those in the ring.
+// The events that a drain delivered, for comparison with those in the ring.
 struct Tally {
   std::uint64_t events = 0;
-  std::uint64_t bytes = 0;  // of raw data, the kernel's padding included
-  std::uint64_t sum = 0;    // of the payload's words, if the callback reads them
-  std::uint64_t odd = 0;    // LOST and malformed events: there are none
+  std::uint64_t bytes = 0;  // raw data, including the kernel's padding
+  std::uint64_t sum = 0;    // sum of the payloads' words, if the callback reads them
+  std::uint64_t odd = 0;    // LOST and malformed events: none expected
 
   bool operator==(const Tally&) const = default;
   Tally& operator+=(const Tally& other) {
@@ -36,10 +36,10 @@ inline Tally times(const Tally& tally, std::uint64_t n) {
   return {tally.events * n, tally.bytes * n, tally.sum * n, tally.odd * n};
 }
 
-// The callbacks that are measured.
+// The measured callbacks.
 enum class Callback { Count, Sum };
 
-// One event's raw data. The padding that ends it is not part of any whole word.
+// Adds one event's raw data. The padding at the end is not part of a whole word.
 template <Callback kCallback>
 [[gnu::always_inline]] inline void add(Tally& tally, const std::byte* raw, std::size_t size) {
   ++tally.events;
@@ -54,36 +54,36 @@ template <Callback kCallback>
   }
 }
 
-// One way of draining a ring.
+// One way to drain a ring.
 struct Contender {
   std::string name;
-  // Drains the full ring `passes` times, and says what that delivered in all.
+  // Drains the full ring `passes` times. Returns everything delivered.
   std::function<Tally(unsigned passes)> drain;
 };
 
-// Contenders for the same events. They take turns of some 20 us, so that what disturbs one
-// disturbs the others; a figure is the median of its turns, which forgets the disturbed ones. Each
-// round has an order of its own: what a turn leaves in the caches, which is much where a ring is
-// larger than they are, does not always favour the same contender.
+// Contenders for the same events. They take turns of some 20 us, so that a disturbance affects all
+// of them. Each result is the median of a contender's turns, which ignores disturbed turns. Each
+// round has its own order, so that what a turn leaves in the caches (much, if the ring is larger
+// than the caches) does not always favor the same contender.
 class Race {
  public:
-  // `expected` is what one pass must deliver.
+  // `expected`: what one pass must deliver.
   Race(std::vector<Contender> contenders, const Tally& expected);
 
-  // One turn for each, in an order that is drawn anew, in every race the same.
+  // Runs one turn of each contender, in a newly drawn order. Every race draws the same orders.
   void round();
 
-  // The name of a contender that once delivered something else than expected.
+  // The name of a contender that delivered other events than expected.
   const std::optional<std::string>& wrong() const { return wrong_; }
 
-  // Median ns for each event, of all rounds so far. NaN if there are none, or no such contender.
+  // The median ns per event, over all rounds so far. NaN if there is no round or no such contender.
   double ns(const std::string& name) const;
 
   const std::vector<Contender>& contenders() const { return contenders_; }
 
  private:
   struct Lane {
-    unsigned passes = 0;  // in a turn; 0 until the first one
+    unsigned passes = 0;  // in a turn; 0 before the first one
     std::vector<double> ns;
   };
 
@@ -97,7 +97,7 @@ class Race {
   std::optional<std::string> wrong_;
 };
 
-// The middle value, or the mean of the middle two; NaN without values.
+// Returns the middle value, or the mean of the middle two, or NaN if there are no values.
 double median(std::vector<double> values);
 
 }  // namespace perfring::bench

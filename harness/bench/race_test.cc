@@ -23,7 +23,7 @@ TEST(MedianTest, AnEvenNumberOfValuesGivesTheMeanOfTheMiddleTwo) {
   EXPECT_EQ(median({8, 1, 2, 6}), 4);
 }
 
-// A contender that delivers `each` in a pass, and writes down that it had a turn.
+// A contender that delivers `each` in a pass, and appends its name to `turns` for each turn.
 Contender contender(const char* name, const Tally& each, std::string* turns = nullptr) {
   return {name, [=](unsigned passes) {
             if (turns != nullptr) *turns += name;
@@ -42,7 +42,7 @@ TEST(RaceTest, EachRoundWarmsUpAndRunsEveryContenderInAnOrderOfItsOwn) {
     race.round();
     ++rounds[turns];
   }
-  // Each of the six orders comes, and about as often.
+  // Each of the six orders occurs, with about the same frequency.
   for (const char* const order :
        {"aaabbbccc", "aaacccbbb", "bbbaaaccc", "bbbcccaaa", "cccaaabbb", "cccbbbaaa"}) {
     EXPECT_NEAR(rounds[order], 100, 50) << order;
@@ -65,7 +65,7 @@ TEST(RaceTest, TimesAreDividedByTheNumberOfEvents) {
   EXPECT_TRUE(std::isnan(race.ns("instant")));
   race.round();
   EXPECT_GT(race.ns("instant"), 0);
-  EXPECT_LT(race.ns("instant"), 1'000);  // a pass would take a second
+  EXPECT_LT(race.ns("instant"), 1'000);  // at 1000 ns a pass would take a second
   EXPECT_TRUE(std::isnan(race.ns("nobody")));
 }
 

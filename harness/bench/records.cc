@@ -1,8 +1,8 @@
-// The cost of typed records: a ring of equal records, walked three ways in turn.
+// The cost of typed records: walks a ring of equal records in three ways, in turns.
 //   chase    from header to header, nothing else: a floor
-//   by hand  some fields, read at their offsets and not checked
-//   decoded  the same fields, by record::decode() and its accessors
-// Prints ns for each record, and two ratios; each is the median of many rounds.
+//   by hand  some fields, read at their offsets without checks
+//   decoded  the same fields, through record::decode() and its accessors
+// Prints ns per record and two ratios, each the median of many rounds.
 // usage: records [--json -]
 
 #include <fmt/format.h>
@@ -77,7 +77,7 @@ std::uint64_t walk(Bytes bytes, const Each& each) {
   return sum;
 }
 
-// Lines of text, or the JSON that ci/bench reads.
+// Prints lines of text, or the JSON that ci/bench reads.
 class Report {
  public:
   explicit Report(bool is_json) : is_json_{is_json} {
@@ -106,8 +106,8 @@ class Report {
   const char* separator_ = "";
 };
 
-// Times the three ways over equal records. `by_hand` takes a record's bytes and `read` its View;
-// both return the sum of the same fields.
+// Times the three ways on equal records. `by_hand` takes a record's bytes and `read` takes its
+// View; both return the sum of the same fields.
 template <class View, class ByHand, class Read>
 bool raced(std::string_view name, std::uint64_t sample_type, const std::vector<std::byte>& bytes,
            const ByHand& by_hand, const Read& read, Report& report) {
@@ -115,7 +115,7 @@ bool raced(std::string_view name, std::uint64_t sample_type, const std::vector<s
   const auto decoded = [&](Bytes one) -> std::uint64_t {
     const record::Any any = record::decode(one, layout);
     const auto* const view = std::get_if<View>(&any);
-    // All others count too: else the compiler would not decode them.
+    // Use the other alternatives too: otherwise the compiler would not decode them.
     return view == nullptr ? any.index() : read(*view);
   };
   if (walk(bytes, by_hand) != walk(bytes, decoded)) {
@@ -207,7 +207,7 @@ bool samples(Report& report) {
              report);
 }
 
-// With sample_id (TID, TIME, CPU) at their ends.
+// Records with sample_id (TID, TIME, CPU) at the end.
 bool side_band(Report& report) {
   constexpr std::uint64_t kFields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
   const auto time = [](Bytes one) { return u64(one, one.size() - 16); };

@@ -21,7 +21,7 @@ constexpr const char* kOptimized = "--config=opt";
 constexpr const char* kOptimized = "not --config=opt";
 #endif
 
-// To stdout, however long the reader takes; the first error is kept.
+// Prints to stdout, waiting as long as the reader takes. Keeps the first error.
 int stdout_error = 0;
 template <class... Arguments>
 void print(const char* format, Arguments... arguments) {
@@ -97,7 +97,7 @@ void TableReporter::ReportRuns(const std::vector<Run>& runs) {
       continue;
     }
     shown.push_back(run);
-    if (run.run_type != Run::RT_Iteration) continue;  // of --benchmark_repetitions
+    if (run.run_type != Run::RT_Iteration) continue;  // an aggregate of --benchmark_repetitions
     ++races_;
     if (has_failed(run)) ++wrong_;
     if (prints_) print_line(run);

@@ -13,7 +13,7 @@
 
 namespace perfring::bench {
 
-// One contender's ns by another's: the counter `a/b`, NaN where either is missing.
+// The ratio of two contenders' ns: the counter `a/b`, NaN if either is missing.
 struct Ratio {
   const char* above;
   const char* below;
@@ -27,15 +27,15 @@ inline constexpr const char* kContenders[] = {
     "perfring",    "overloads",  "LB-spec",        "LB-ptr",       "memcpy", "perfring -O2",
     "LB-spec -O2", "PerfBuffer", "PerfBuffer -O2", "LB-spec live", "libbpf"};
 
-// The race's medians and ratios as the benchmark's counters, which the table below and Google
-// Benchmark's own JSON print. A contender that did not run has none.
+// Stores the race's medians and ratios in the benchmark's counters, which the table below and
+// Google Benchmark's own JSON print. A contender that did not run has no counter.
 void count(const Race& race, benchmark::UserCounters& counters);
 
-// The error of a race that was not run because the user had enough. No reporter shows it.
+// The error of a race that was skipped because the user interrupted the run. No reporter shows it.
 inline constexpr const char* kLeftOut = "left out";
 
-// A line on stdout for each race, ns per event and then ratios, unless there is to be no table.
-// And Google Benchmark's JSON of the races that were run.
+// Prints a line for each race to stdout, ns per event followed by ratios, if it prints at all. Also
+// collects Google Benchmark's JSON of the races that were run.
 class TableReporter : public benchmark::BenchmarkReporter {
  public:
   explicit TableReporter(bool prints) : prints_{prints} { json_.SetOutputStream(&json_text_); }
@@ -44,16 +44,16 @@ class TableReporter : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override { json_.Finalize(); }
 
-  // Why a line could not be written to stdout, as an errno; 0 if all were.
+  // The errno of the first failed write to stdout, or 0.
   static int error();
 
-  // The JSON, with what the run has shown in front.
+  // Returns the JSON, with the conclusion in front.
   std::string json(const Conclusion& conclusion) const;
 
-  // Races that were reported, and those of them that went wrong.
+  // The number of races reported, and of those that went wrong.
   std::size_t races() const { return races_; }
   std::size_t wrong() const { return wrong_; }
-  // Races that were left out.
+  // The number of races skipped.
   std::size_t left_out() const { return left_out_; }
 
  private:

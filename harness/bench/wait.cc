@@ -1,5 +1,5 @@
-// The cost of waiting: RingSet with a latency beside libbpf's perf_buffer__poll, on the machine's
-// own kernel; and what it costs to look at many idle rings. See README.md.
+// The cost of waiting: RingSet with a latency compared with libbpf's perf_buffer__poll, on the
+// host's kernel. Also the cost of checking many idle rings. See README.md.
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@
 namespace perfring::bench {
 namespace {
 
-// The figures of one consumer at one rate: medians of its turns, sums of what is counted.
+// The results of one consumer at one rate: medians over its turns, sums of counts.
 struct Row {
   std::vector<Waited> turns;
   double of(double Waited::* figure) const {
@@ -54,7 +54,8 @@ struct Line {
   double ratio(double Waited::* figure) const { return libbpf.of(figure) / ours.of(figure); }
 };
 
-// The CPUs of the writer and of the consumer.
+// Returns a turn with the writer's and the consumer's CPU, or why the live kernel cannot be
+// measured.
 std::expected<WaitTurn, std::string> turn_of(const WaitOptions& options) {
   if (const auto why = live::why_no_live_kernel()) return std::unexpected(first_line(*why));
   const auto cpus = os::online_cpus();
@@ -69,7 +70,7 @@ std::expected<WaitTurn, std::string> turn_of(const WaitOptions& options) {
       .consumer_cpu = (*cpus)[0]};
 }
 
-// In turns, so that what disturbs one disturbs the other.
+// Measures both in turns, so that a disturbance affects both.
 std::expected<Line, std::string> measure(const WaitOptions& options, WaitTurn turn,
                                          std::uint64_t per_second, const StopOnSignals& stop) {
   Line line{per_second, {}, {}};

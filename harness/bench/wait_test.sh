@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The benchmark of waiting as a user meets it: its table, its JSON, and a machine without privileges.
+# Tests the benchmark of waiting as a user runs it: its table, its JSON, and a run without privileges.
 # usage: wait_test.sh WAIT
 set -u
 wait=$1
 . lib/perfring/testing/test.sh
 
-# Every output that was attempted is delivered or lost: else the exit code is 1.
+# Every attempted output is delivered or lost; otherwise the exit code is 1.
 quick=(--seconds 0.05 --rounds 1 --rates 1000 100000)
 "$wait" "${quick[@]}" --json "$folder/json" >"$folder/out" 2>&1
 status=$?
@@ -24,7 +24,7 @@ if [ $status -eq 0 ]; then
     done
   done
   [ "$(grep -c "^ *1,000 |\|^ *100,000 |" "$folder/out")" = 2 ] || fail "not a line for each rate: $(cat "$folder/out")"
-  # Rings too small for the rate: what they lose is accounted for.
+  # With rings too small for the rate, every loss is accounted for.
   "$wait" --seconds 0.05 --rounds 1 --rates 10000000 --pages 1 --json "$folder/json" >"$folder/out" 2>&1 ||
     fail "with losses it ends with $?: $(cat "$folder/out")"
   [ "$(value wait/10000000 "RingSet lost")" -gt 0 ] || fail "no loss: $(cat "$folder/out")"
@@ -33,7 +33,7 @@ else
     fail "it ends with $status: $(cat "$folder/out")"
 fi
 
-# Without privileges it says what is missing, and has the rest.
+# Without privileges it says what is missing, and shows the rest.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   cp "$wait" "$folder/wait" && chmod 755 "$folder" "$folder/wait"
   setpriv --reuid 65534 --regid 65534 --clear-groups "$folder/wait" "${quick[@]}" >"$folder/out" 2>&1

@@ -39,7 +39,7 @@ void run_on(std::uint32_t cpu) {
   sched_setaffinity(0, sizeof(one), &one);
 }
 
-// In real time where that is allowed, so that what else the machine does is not measured.
+// Uses a real-time priority if permitted, so that other work on the machine is not measured.
 void run_alone(std::uint32_t cpu) {
   run_on(cpu);
   const sched_param priority{.sched_priority = 1};
@@ -53,8 +53,7 @@ std::uint64_t thread_cpu_ns() {
          static_cast<std::uint64_t>(spec.tv_nsec);
 }
 
-// A writer on the machine's own kernel that keeps a rate (beat.bpf.c), with an events map of its
-// own.
+// A writer on the host's kernel that keeps a rate (beat.bpf.c), with its own events map.
 struct PacedWriter {
   static std::expected<PacedWriter, std::string> load() {
     auto object = live::BpfObject::open(live::beat(), "beat");
@@ -75,11 +74,12 @@ struct PacedWriter {
     return PacedWriter{*std::move(program), *std::move(events), *std::move(mapped)};
   }
 
-  // The map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY that it writes to.
+  // The BPF_MAP_TYPE_PERF_EVENT_ARRAY to which it writes.
   int events_fd() const { return events_.get(); }
 
-  // Writes `per_second` records, from the CPU that the caller is pinned to, until `done` says so,
-  // which it is asked every millisecond, or when a record is due.
+  // Writes `per_second` records a second on the CPU to which the caller is pinned, until `done`
+  // returns true. Calls `done` every millisecond, or whenever a record is due if that is less
+  // often.
   template <class Done>
   std::expected<void, std::string> write(std::uint32_t cpu, std::uint64_t per_second, Done done) {
     constexpr std::uint64_t kPicoseconds = 1'000'000'000'000;
@@ -93,7 +93,7 @@ struct PacedWriter {
     return {};
   }
 
-  // Counts of all outputs so far.
+  // The counts over all outputs so far.
   beat_counts counts() const {
     const auto& now = *reinterpret_cast<const beat_counts*>(counts_.bytes().data());
     const auto load = [](const __u64& each) { return __atomic_load_n(&each, __ATOMIC_RELAXED); };
@@ -105,17 +105,17 @@ struct PacedWriter {
   os::Mapping counts_;
 };
 
-// Ages of records, each to within 1/64.
+// A histogram of record ages, each accurate to 1/64.
 class Ages {
  public:
   void add(std::uint64_t ns) {
-    ns |= kSteps;  // what is lower has no step of its own
+    ns |= kSteps;  // lower ages have no separate steps
     const auto above = static_cast<unsigned>(std::bit_width(ns)) - kStepBits - 1;
     const auto at = static_cast<std::size_t>(above * kSteps + (ns >> above) - kSteps);
     ++counts_[at < counts_.size() ? at : counts_.size() - 1];
     ++count_;
   }
-  // The age that this part of them does not exceed, in ns.
+  // Returns the age in ns that the fraction `part` of the records does not exceed.
   double quantile(double part) const {
     const auto wanted = static_cast<std::uint64_t>(part * static_cast<double>(count_));
     std::uint64_t seen = 0;
@@ -136,10 +136,10 @@ class Ages {
   std::uint64_t count_ = 0;
 };
 
-// The work of a consumer's callbacks, the same for both. The clock is read for the first event
-// after a wait and for each 64th, as reading it costs ten times what delivering one does; so an age
-// is too low by what 63 deliveries take, about 1 us. Where there are many, the age of each 8th is
-// taken.
+// The work of a consumer's callbacks, the same for both consumers. It reads the clock for the first
+// event after a wait and for every 64th, since reading the clock costs ten times as much as
+// delivering an event. An age is therefore too low by up to 63 deliveries, about 1 us. At high
+// rates it takes only every 8th age.
 class Meter {
  public:
   explicit Meter(std::uint64_t per_second) : each_{per_second > 100'000 ? 8U : 1U} {}
@@ -193,7 +193,8 @@ class Writing {
   std::thread thread_;
 };
 
-// `loop` consumes until the function that it is given has been called; `rest` what is left.
+// Measures one turn. `loop` consumes until `stop` has been called; `rest` consumes the remaining
+// records.
 template <class Stop, class Loop, class Rest>
 std::expected<Waited, std::string> measure(PacedWriter& writer, const WaitTurn& turn,
                                            const Meter& meter, Stop stop, Loop loop, Rest rest) {
@@ -215,7 +216,7 @@ std::expected<Waited, std::string> measure(PacedWriter& writer, const WaitTurn& 
     waited.p99_us = meter.ages().quantile(0.99) / 1e3;
     waited.writer_ns = static_cast<double>(counts.output_ns) /
                        static_cast<double>(counts.accepted + counts.refused);
-    // One more, into an empty ring, says what was lost before it.
+    // One more record, into an empty ring, reports what was lost before it.
     rest();
     if (result) {
       run_on(turn.writer_cpu);

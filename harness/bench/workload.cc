@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 
-// The kernel's: header, u32 raw size, raw, padded so that the whole is a multiple of 8.
+// The kernel's layout: header, u32 raw size, raw data, padded to a multiple of 8.
 constexpr std::size_t record_bytes(std::size_t payload) {
   return (sizeof(perf_event_header) + sizeof(__u32) + payload + 7) / 8 * 8;
 }
@@ -34,7 +34,7 @@ void write_record(std::byte* at, std::size_t payload, std::uint64_t index) {
 Workload::Workload(std::size_t ring, const payload_mix& sizes) : ring_bytes{ring}, mix{sizes} {
   for (std::uint32_t index = 0;; ++index) {
     const std::size_t payload = payload_bytes(&mix, index);
-    // The kernel never fills a ring's last 8 bytes.
+    // The kernel never fills the last 8 bytes of a ring.
     if (used_bytes + record_bytes(payload) > ring_bytes - 8) break;
     used_bytes += record_bytes(payload);
     ++count.events;

@@ -22,7 +22,7 @@ struct Workload {
   std::size_t ring_bytes;
   payload_mix mix;
   std::size_t used_bytes = 0;
-  Tally count;  // what one drain must come to, for each callback
+  Tally count;  // the expected tally of one drain, for each callback
   Tally sum;
 
   const Tally& tally(Callback callback) const { return callback == Callback::Sum ? sum : count; }
@@ -31,12 +31,12 @@ struct Workload {
 std::string ring_name(std::size_t ring_bytes);     // "64K"
 std::string payload_name(const payload_mix& mix);  // "8|16"
 
-// The rings and mixes that are measured.
+// The measured rings and mixes.
 std::vector<std::size_t> measured_rings();
 std::vector<payload_mix> measured_mixes();
 
-// An empty ring in ordinary memory, laid out as the kernel's mapping is. Small pages, as the
-// kernel's ring has, each of which is there before it is measured.
+// An empty ring in ordinary memory, in the layout of the kernel's mapping. It has small pages, like
+// the kernel's ring, all of them present before the measurement.
 class MappedRing {
  public:
   explicit MappedRing(std::size_t ring_bytes);
@@ -51,7 +51,7 @@ class MappedRing {
   std::span<std::byte> mapping_;
 };
 
-// Full of a workload's events.
+// Returns a ring full of a workload's events.
 MappedRing filled_ring(const Workload& workload);
 
 }  // namespace perfring::bench

@@ -21,7 +21,7 @@ FoundDifference shrunk(live::Emitter& emitter, const script::Script& script, Dif
   FoundDifference finding{std::nullopt, script, std::move(difference)};
   finding.script = script::shrink(script, [&](const script::Script& candidate) {
     auto found = run_live(emitter, candidate, cpu, uncounted, stop);
-    if (found) finding.difference = *found;  // the last one that fails is the one that is kept
+    if (found) finding.difference = *found;  // keep the last candidate that fails
     return found.has_value();
   });
   return finding;

@@ -14,15 +14,15 @@
 namespace perfring::differential {
 
 struct CampaignOptions {
-  std::uint64_t seed = 1;       // of the first script; the next one's is one more
-  std::uint64_t scripts = 300;  // how many
+  std::uint64_t seed = 1;       // the first script's seed; each further script's seed is one more
+  std::uint64_t scripts = 300;  // number of scripts
   std::size_t steps_max = 80;
-  int cpu = 0;  // that the calling thread is bound to
+  int cpu = 0;  // the CPU to which the calling thread is bound
 };
 
-// A script for which the kernels differ, shrunk.
+// A shrunk script for which the two kernels differ.
 struct FoundDifference {
-  std::optional<std::uint64_t> seed;  // of a random script
+  std::optional<std::uint64_t> seed;  // the seed, for a random script
   script::Script script;
   Difference difference;
 };
@@ -32,23 +32,24 @@ struct CampaignOutcome {
   std::optional<FoundDifference> finding;
 };
 
-// Whether to end; asked before each step, with what was compared so far.
+// Returns true to end the run. Called before each step with the totals so far.
 using Stop = std::function<bool(const Compared&)>;
 
-// Random scripts on the live kernel and on the simulated one, until they differ, all are done, or
-// `stop` says so.
+// Runs random scripts on the live kernel and on the simulated one, until the two differ, all
+// scripts are done, or `stop` returns true.
 CampaignOutcome run_campaign(live::Emitter& emitter, const CampaignOptions& options,
                              const Stop& stop);
 
-// One script, shrunk if the kernels differ.
+// Runs one script, and shrinks it if the kernels differ.
 CampaignOutcome run_script(
     live::Emitter& emitter, const script::Script& script, int cpu,
     const Stop& stop = [](const Compared&) { return false; });
 
-// The script of this seed, that a live kernel can run.
+// Returns this seed's script, adapted so that a live kernel can run it.
 script::Script script_of(std::uint64_t seed, std::size_t steps_max);
 
-// A finding for a person: the script, the step, what differed. `kernel` is the one that is right.
+// Describes a finding for a human: the script, the step, the difference. `kernel` names the
+// reference kernel.
 std::string explain(const FoundDifference& finding, const std::string& kernel = "live kernel");
 
 }  // namespace perfring::differential

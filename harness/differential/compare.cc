@@ -24,15 +24,15 @@ std::string values(const rig::Observed& observed) {
                      observed.head, observed.tail, observed.lost[0], observed.lost[1]);
 }
 
-// The name of the first difference. Precondition: there is one.
+// Returns the name of the first difference. Precondition: there is one.
 const char* first_of(const rig::Observed& expected, const rig::Observed& actual) {
   if (actual.result != expected.result) return "result";
   if (actual.head != expected.head) return "data_head";
   return actual.tail != expected.tail ? "data_tail" : "LOST count";
 }
 
-// Whether a sample is longer than 16 bits can say. Each field beside RAW has 8 bytes; the raw data
-// have a size before them, and end on a multiple of 8.
+// Returns true if the sample's size exceeds the 16 bits of header.size. Each field other than RAW
+// has 8 bytes. The raw data follow their own size and end on a multiple of 8.
 bool is_truncated(const script::Settings& settings, std::uint64_t payload) {
   const auto fields =
       static_cast<unsigned>(std::popcount(settings.sample_type & ~std::uint64_t{PERF_SAMPLE_RAW}));
@@ -53,7 +53,7 @@ void count(Compared& compared, const script::Settings& settings, const script::S
   }
 }
 
-// Word by word: memcmp() of an s390x is one instruction, which qemu does byte by byte.
+// Compares word by word: on s390x memcmp() is one instruction, which qemu emulates byte by byte.
 bool equal(std::span<const std::byte> a, std::span<const std::byte> b) {
   std::size_t i = 0;
   for (; i + 8 <= a.size(); i += 8) {

@@ -39,7 +39,7 @@ std::uint64_t fields_before_time(std::uint64_t sample_type) {
       std::popcount(sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID)));
 }
 
-// The size of a LOST in the ring (K14, K20).
+// Returns the size of a LOST in the ring (K14, K20).
 std::uint64_t lost_size(const script::Settings& settings) {
   constexpr std::uint64_t kFields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
                                     PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
@@ -67,7 +67,7 @@ std::optional<std::string> why_not_live(const script::Settings& settings) {
 }
 
 std::optional<std::string> why_not_live(const script::Script& so_far) {
-  // A word that is the usual one may still be followed by the line that says another.
+  // The default word is not an error yet: a later line of the script may still change it.
   const bool says = so_far.settings.word != script::Settings{}.word || so_far.settings.start != 0;
   if (says) {
     if (auto why = why_not_live(so_far.settings)) return why;
@@ -187,7 +187,7 @@ std::int64_t LiveReference::act(const script::Step& step) {
       return ::ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause) == 0 ? 0 : -errno;
     }
     case Action::Die:
-      break;  // nested, and so not for a live kernel
+      break;  // nested, so not for a live kernel
     case Action::Disable:
     case Action::Enable: {
       const bool enable = step.action == Action::Enable;
@@ -216,7 +216,7 @@ std::int64_t LiveReference::output(const script::Step& step) {
   unreported_ = 0;
   if ((settings_.sample_type & PERF_SAMPLE_TIME) == 0) return rc;
   time_ = time_at((settings_.write_backward ? page().data_head : head) + lost);
-  // A record that is longer than the ring has overwritten itself, and its TIME.
+  // A record longer than the ring overwrites itself, including its TIME.
   const bool whole = lost + 8 * 10 + step.number <= ring_.size();
   if (whole && (time_ < before || time_ > after)) {
     throw std::runtime_error{"TIME is not of when the sample was written"};
@@ -244,13 +244,13 @@ std::int64_t LiveReference::epoll_wait() {
   return result;
 }
 
-// Older kernels say IN alone (K26).
+// Older kernels report only IN (K26).
 std::int64_t LiveReference::readiness(std::uint32_t events) const {
   const bool adds = !counts_lost_ && (events & EPOLLIN) != 0;
   return adds ? events | EPOLLRDNORM : events;
 }
 
-// As the kernel counts it or, where it does not, as its helper has answered.
+// Returns the kernel's count, or the number of refusals by the helper on kernels without a count.
 std::uint64_t LiveReference::lost_of(std::size_t index) const {
   if (!counts_lost_) return refused_[index];
   struct {

@@ -18,23 +18,24 @@
 
 namespace perfring::differential {
 
-// The size of the running kernel's unsigned long, which may be longer than a process's.
+// Returns the size of the running kernel's unsigned long, which may be longer than this process's.
 kernel::Word live_word();
 
-// Why the live kernel cannot have a ring like this, or cannot run a script that begins so.
+// Returns the reason why the live kernel cannot have such a ring, or cannot run a script that
+// begins with `so_far`. Returns nullopt if it can.
 std::optional<std::string> why_not_live(const script::Settings& settings);
 std::optional<std::string> why_not_live(const script::Script& so_far);
 
-// The BPF programs that need a live kernel; their map has two entries. The error says what the
-// system refused.
+// Loads the BPF programs that need a live kernel, with a map of two entries. The error names the
+// call that the system refused.
 std::expected<live::Emitter, std::string> make_emitter();
 
-// This machine's kernel, set up as a script wants it: events of its own on the CPU that the thread
-// is bound to, in the emitter's map.
+// The host's kernel, set up as a script requires: events opened on the CPU to which the thread is
+// bound, in the emitter's map.
 //
-// Throws std::invalid_argument for settings that are not a live kernel's, std::system_error where
-// the kernel refuses what the script needs, and std::runtime_error if TIME is not between the
-// readings of the clock before and after the output.
+// Throws std::invalid_argument for settings that a live kernel cannot have, std::system_error if
+// the kernel refuses a call that the script needs, and std::runtime_error if TIME is not between
+// clock readings before and after the output.
 class LiveReference final : public ReferenceKernel {
  public:
   LiveReference(live::Emitter& emitter, const script::Settings& settings, int cpu);
@@ -69,10 +70,10 @@ class LiveReference final : public ReferenceKernel {
   std::span<std::byte> mapping_;
   std::span<const std::byte> ring_;
   std::uint64_t steps_ = 0;
-  bool counts_lost_ = true;  // PERF_FORMAT_LOST is of Linux 6.0
+  bool counts_lost_ = true;  // the kernel has PERF_FORMAT_LOST (since Linux 6.0)
   std::array<std::uint64_t, 2> refused_{};
   std::uint64_t unreported_ = 0;  // outputs refused since the last LOST
-  std::uint64_t time_ = 0;        // of the sample that the step wrote
+  std::uint64_t time_ = 0;        // TIME of the sample that the step wrote
 };
 
 }  // namespace perfring::differential

@@ -1,4 +1,4 @@
-// The simulated kernel beside the live one.
+// Compares the simulated kernel with the live one.
 
 #include <gtest/gtest.h>
 
@@ -37,11 +37,11 @@ class DifferentialTest : public testing::Test {
   std::optional<live::Emitter> emitter_;
 };
 
-// K17, K19, K20, K29, K42: what no other test asks a kernel.
+// K17, K19, K20, K29, K42: no other test checks these on a live kernel.
 TEST_F(DifferentialTest, RandomScriptsShowTheSameOnBothKernels) {
   const Compared compared =
       expect_equal({.seed = 1, .scripts = 1000, .steps_max = 80, .cpu = cpu_});
-  // And they are about something.
+  // The scripts must exercise something.
   EXPECT_EQ(compared.scripts, 1000u);
   EXPECT_GT(compared.accepted, 10000u);
   EXPECT_GT(compared.refused, 10000u);
@@ -53,7 +53,7 @@ TEST_F(DifferentialTest, LongScriptsShowTheSameOnBothKernels) {
   expect_equal({.seed = 1000, .scripts = 20, .steps_max = 1000, .cpu = cpu_});
 }
 
-// This machine's kernel and the simulated one now do what other kernels did when recorded.
+// The live kernel and the simulated one do today what other kernels did when they were recorded.
 TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
   for (const KernelTrace& trace : recorded_traces()) {
     script::Script script = trace.script;
@@ -63,7 +63,7 @@ TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
   }
 }
 
-// K3. header.size has 16 bits. Fields beside RAW take room, too.
+// K3. header.size has 16 bits. Fields other than RAW take room too.
 TEST_F(DifferentialTest, CountsTheRecordsThatAreLongerThanTheirSizeSays) {
   const auto truncated = [this](const std::string& fields, int payload) {
     auto script = script::parse_script("pages 32\nsample_type " + fields + "\noutput " +

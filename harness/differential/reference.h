@@ -13,29 +13,30 @@
 
 namespace perfring::differential {
 
-// A step of a kernel that is right.
+// One step as run on the reference kernel.
 struct ReferenceStep {
   rig::Observed observed;
-  // TIME of the sample that the step wrote, wherever it left one.
+  // TIME of the sample that the step wrote, if it wrote one.
   std::uint64_t time = 0;
 };
 
-// The simulated kernel is compared with this: a kernel that a script's steps run on, or the
-// recording of one.
+// The kernel with which the simulated one is compared: it runs a script's steps, or replays a
+// recording.
 class ReferenceKernel {
  public:
   virtual ~ReferenceKernel() = default;
   virtual const rig::Identity& identity() const = 0;
   virtual unsigned page_shift() const = 0;
-  // The next step of the script.
+  // Runs the next step of the script.
   virtual ReferenceStep run(const script::Step& step) = 0;
-  // The first byte at which the ring differs from these, after the last step; nullopt if none does.
+  // Compares `ring` with this kernel's ring after the last step. Describes the first byte that
+  // differs, or returns nullopt.
   virtual std::optional<std::string> ring_difference(std::span<const std::byte> ring) = 0;
 };
 
 // The first step at which the simulated kernel differed.
 struct Difference {
-  std::size_t step;  // the number of the step, from 1
+  std::size_t step;  // counted from 1
   const char* in;  // "result", "data_head", "data_tail", "LOST count" or "bytes"; the first of them
   std::string what;
 };
@@ -45,23 +46,23 @@ struct Compared {
   std::uint64_t scripts = 0;
   std::uint64_t steps = 0;
   std::uint64_t accepted = 0;   // outputs that returned 0
-  std::uint64_t refused = 0;    // outputs that did not
-  std::uint64_t truncated = 0;  // accepted, and longer than header.size can say
-  std::uint64_t waits = 0;      // poll and epoll_wait
-  std::uint64_t ready = 0;      // those that found an event ready
+  std::uint64_t refused = 0;    // outputs that returned an error
+  std::uint64_t truncated = 0;  // accepted outputs that are too long for header.size
+  std::uint64_t waits = 0;      // poll and epoll_wait calls
+  std::uint64_t ready = 0;      // waits that found an event ready
 };
 
-// Runs a script on both, and compares after every step all that can be seen: the result, data_head,
-// data_tail, the events' LOST counts, every byte of the ring. Adds to `compared`.
-// `stop` is asked before each step, and ends the comparison.
+// Runs a script on both kernels. After every step it compares all observable state: the result,
+// data_head, data_tail, the events' LOST counts, every byte of the ring. Adds to `compared`. Calls
+// `stop` before each step, and ends if it returns true.
 std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
                                   Compared& compared, const std::function<bool()>& stop = {});
-// The same for another simulated kernel than that of rig, set up as the script and `reference` say.
+// The same for a SimulatedKernel other than rig's, set up as the script and `reference` require.
 std::optional<Difference> compare(const script::Script& script, ReferenceKernel& reference,
                                   rig::SimulatedKernel& simulated, Compared& compared,
                                   const std::function<bool()>& stop = {});
 
-// The first byte at which two rings of the same size differ, for a person.
+// Describes the first byte at which two rings of the same size differ, for a human.
 std::optional<std::string> first_difference(std::span<const std::byte> expected,
                                             std::span<const std::byte> actual);
 

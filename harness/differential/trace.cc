@@ -16,9 +16,9 @@ namespace perfring::differential {
 
 namespace {
 
-constexpr std::size_t kBytesMax = 48;  // kept of a change
+constexpr std::size_t kBytesMax = 48;  // the longest change that a trace keeps as bytes
 
-// FNV-1a, 8 bytes at a time.
+// FNV-1a on 8-byte words.
 std::uint64_t digest_of(std::span<const std::byte> ring) {
   std::uint64_t digest = 0xcbf2'9ce4'8422'2325;
   for (std::size_t i = 0; i < ring.size(); i += sizeof(digest)) {
@@ -82,7 +82,7 @@ std::optional<std::string> RecordedReference::ring_difference(std::span<const st
   return std::nullopt;
 }
 
-// Traces as text, both ways.
+// Converts traces to text and back.
 
 namespace {
 
@@ -102,7 +102,7 @@ std::string seen_text(const TracedStep& traced) {
   return text;
 }
 
-// Words, one after the other.
+// Reads the words of a line.
 class Words {
  public:
   explicit Words(std::string_view line) : in_{std::string{line}} {}
@@ -124,7 +124,7 @@ class Words {
     in_ >> word;
     return word;
   }
-  // All was as it should be, and nothing follows.
+  // Returns true if every word matched and the line has ended.
   bool done() { return good_ && next().empty(); }
   bool good() const { return good_; }
 
@@ -164,7 +164,7 @@ std::expected<TracedStep, std::string> parse_seen(std::string_view text) {
   return traced;
 }
 
-// Whether it is a line of this kind, or an error.
+// Parses a line about the recording's origin. Returns false if it is a line of another kind.
 std::expected<bool, std::string> parse_origin(std::string_view line, KernelTrace& trace) {
   Words words{line};
   const std::string name = words.next();

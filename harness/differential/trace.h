@@ -16,8 +16,8 @@
 
 namespace perfring::differential {
 
-// A step's change of the ring: nothing outside [offset, offset + bytes.size()); or one too long to
-// be kept, and then only the digest of the whole ring after it.
+// The effect of one step on the ring: the bytes that changed. If the change is too long to keep,
+// only the digest of the whole ring after the step.
 struct Change {
   std::size_t offset = 0;
   std::vector<std::byte> bytes;
@@ -31,29 +31,29 @@ struct TracedStep {
 
 // A script, and what a real kernel showed after each of its steps.
 //
-// As text: comments; the line `trace NAME`, with which each of several in a text begins; the lines
-// `byte_order` (of the records), `page_size`, `cpu`, `pid`, `tid` and `ids`; the script's settings;
-// and the steps, each with what was seen:
+// The text form consists of comments; a line `trace NAME` at the start of each trace if the text
+// holds several; the lines `byte_order` (of the records), `page_size`, `cpu`, `pid`, `tid` and
+// `ids`; the script's settings; and the steps, each with its results:
 //   output 5 => 0 head 24 tail 0 lost 0 0 time 0 bytes 0 0900000001001800...
 struct KernelTrace {
-  std::string name;  // without blanks and '#'; may be empty
+  std::string name;  // no blanks and no '#'; may be empty
   script::Script script;
   rig::Identity identity;
   std::uint64_t page_size = 4096;
   bool little_endian = true;
-  std::vector<TracedStep> steps;  // one for each of the script
+  std::vector<TracedStep> steps;  // one for each step of the script
 };
 
 std::string to_text(const KernelTrace& trace);
-// The traces that a text states, at least one, each with a step, and with a name of its own. Or an
-// error, which names line and reason.
+// Parses the traces in a text: at least one, each with at least one step and a unique name. An
+// error names the line and the reason.
 std::expected<std::vector<KernelTrace>, std::string> parse_traces(std::string_view text);
 
-// Runs a script on a live kernel, and records every step. `ring` is the kernel's ring.
+// Runs a script on a live kernel and records every step. `ring` is the kernel's ring.
 KernelTrace record(const std::string& name, const script::Script& script, ReferenceKernel& kernel,
                    std::span<const std::byte> ring);
 
-// The kernel that was recorded. Precondition: the trace is of this machine's byte order.
+// Replays a recorded kernel. Precondition: the trace has this machine's byte order.
 class RecordedReference final : public ReferenceKernel {
  public:
   explicit RecordedReference(const KernelTrace& trace);
@@ -69,9 +69,9 @@ class RecordedReference final : public ReferenceKernel {
   std::vector<std::byte> ring_;
 };
 
-// The checked-in traces, which are compiled into the library `recorded`.
+// The checked-in traces, compiled into the library `recorded`.
 std::vector<KernelTrace> recorded_traces();
-// All that these texts state. Throws std::runtime_error for one that states none.
+// Returns the traces of all texts. Throws std::runtime_error if a text does not parse.
 std::vector<KernelTrace> traces_of(std::initializer_list<std::string_view> texts);
 
 }  // namespace perfring::differential

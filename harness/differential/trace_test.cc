@@ -1,4 +1,4 @@
-// Recordings of live kernels, and the simulated kernel beside them.
+// Compares the simulated kernel with recordings of live kernels.
 
 #include "harness/differential/trace.h"
 
@@ -39,7 +39,7 @@ TEST_F(KernelTraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
                     << to_text(trace.script);
     }
   }
-  // And they are about something.
+  // The traces must exercise something.
   EXPECT_GE(compared.scripts, 45u);
   EXPECT_GT(compared.accepted, 300u);
   EXPECT_GT(compared.refused, 100u);
@@ -127,7 +127,7 @@ TEST(ParseTracesTest, AnErrorNamesLineAndReason) {
   EXPECT_EQ(error_of("trace a\npoll" + seen + "\ntrace a"), "line 3: a second trace 'a'");
 }
 
-// The first may do without a name; each has settings of its own.
+// The first trace may have no name. Each trace has its own settings.
 TEST(ParseTracesTest, ATextHoldsSeveralTraces) {
   const std::string seen = " => 0 head 0 tail 0 lost 0 0 time 0\n";
   const auto traces =

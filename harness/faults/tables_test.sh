@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests that FAULTS.md agrees with the tables and tests around it. The root README has its summary.
+# Tests that FAULTS.md agrees with the tables and tests around it. docs/evidence.md has its summary.
 # Each test in its column "property" plants the fault of its row, and each fault that a test of
 # proptests plants has a row that names a test. (AnyScriptTest takes its faults from the catalogue
 # itself.)

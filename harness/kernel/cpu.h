@@ -9,7 +9,7 @@
 #include <cstring>
 #include <ctime>
 
-// ThreadSanitizer does not model fences: annotations say what each orders.
+// ThreadSanitizer does not model fences. An annotation tells it what each fence orders.
 #if defined(__SANITIZE_THREAD__)
 #define KERNEL_TSAN(call) call
 #elif defined(__has_feature)
@@ -28,45 +28,46 @@ namespace perfring::kernel {
 struct perf_buffer;
 struct perf_event;
 
-// The processor that the simulated kernel runs on: how it accesses shared memory, where an
-// interrupt can come, what time it is. Every simulated kernel function takes one. A faulty kernel
+// The processor on which the simulated kernel runs: how it accesses shared memory, where an
+// interrupt can come, what time it is. Every simulated kernel function takes a Cpu. A faulty kernel
 // is a Cpu that does one of these things wrong.
 template <class C>
 concept Cpu = requires(C& cpu, __u64& data_head, const __u64& data_tail, std::byte* to,
                        const void* from, std::size_t size, perf_buffer& rb, perf_event& event) {
-  // smp_processor_id(), and the task that runs there.
+  // smp_processor_id(), and the task that runs on this CPU.
   { cpu.id } -> std::convertible_to<int>;
   { cpu.pid } -> std::convertible_to<__u32>;
   { cpu.tid } -> std::convertible_to<__u32>;
-  // The number of calls of bpf_perf_event_output() that run on it, one interrupting another.
+  // The number of bpf_perf_event_output() calls active on this CPU, each interrupting the previous
+  // one.
   { cpu.bpf_trace_nest_level } -> std::same_as<int&>;
   { cpu.clock() } -> std::same_as<__u64>;
 
-  // An interrupt can come here, and run a whole output of its own. Called between any two
-  // accesses to a buffer.
+  // Called between any two accesses to a buffer. An interrupt can come here and run a whole output.
   cpu.step();
 
   { cpu.read_once(data_tail) } -> std::same_as<__u64>;
-  // Orders the read of data_tail before the stores that depend on it: barrier A.
+  // Barrier A: orders the read of data_tail before the stores that depend on it.
   cpu.control_dependency(data_tail);
   cpu.copy(to, from, size);
-  // Barrier B, between the record and data_head.
+  // Barrier B: between the record and data_head.
   cpu.smp_wmb(data_head);
   cpu.write_once(data_head, __u64{});
 
-  // Calls perf_pending_irq(event) from an interrupt, soon.
+  // Queues a call of perf_pending_irq(event) from an interrupt, soon.
   cpu.irq_work_queue(event);
 
-  // Tracepoints, for the ledger. No interrupt comes between one and the change that it reports.
-  // `size` bytes were reserved from `position` on, those of a LOST included.
+  // Tracepoints, for the ledger. No interrupt can come between a tracepoint and the change that it
+  // reports.
+  // `size` bytes were reserved from `position` on, including the bytes of a LOST.
   cpu.on_reserve(rb, __u64{} /* position */, size);
   // rb->lost was taken, for the LOST that is written next.
   cpu.on_lost_record(rb, __u64{} /* lost */);
-  // An output was refused, and counted in rb->lost.
+  // An output was refused and counted in rb->lost.
   cpu.on_drop(rb, event);
 };
 
-// This machine's processor: ordinary stores, and its own fences. To be derived from.
+// The host's processor: ordinary stores, and the host's fences. Meant as a base class.
 struct HardwareCpu {
   int id = 0;
   __u32 pid = 0;
@@ -85,12 +86,12 @@ struct HardwareCpu {
     if constexpr (sizeof(long) == sizeof(__u64)) {
       return __atomic_load_n(&field, __ATOMIC_RELAXED);
     } else {
-      return *const_cast<const volatile __u64*>(&field);  // in two halves, as such a kernel does
+      return *const_cast<const volatile __u64*>(&field);  // two 32-bit loads, as in a 32-bit kernel
     }
   }
 
-  // The processor keeps a store that depends on a load behind it. The compiler has no reason to
-  // move it, as local_cmpxchg() implies barrier().
+  // The processor does not move a store that depends on a load before the load. The compiler must
+  // not move it either: local_cmpxchg() implies barrier().
   void control_dependency([[maybe_unused]] const __u64& field) noexcept {
     asm volatile("" ::: "memory");
     KERNEL_TSAN(__tsan_acquire(const_cast<__u64*>(&field)));
@@ -100,7 +101,7 @@ struct HardwareCpu {
     std::memcpy(to, from, size);
   }
 
-  // A release fence is the nearest that C++ has.
+  // A release fence is the closest fence in C++.
   void smp_wmb([[maybe_unused]] const __u64& field) noexcept {
     __atomic_thread_fence(__ATOMIC_RELEASE);
     KERNEL_TSAN(__tsan_release(const_cast<__u64*>(&field)));

@@ -9,13 +9,13 @@
 namespace perfring::kernel {
 namespace {
 
-constexpr __u32 kAlways = EPOLLERR | EPOLLHUP;  // whether asked for or not
+constexpr __u32 kAlways = EPOLLERR | EPOLLHUP;  // reported even if not requested
 constexpr __u32 kPrivateBits = EPOLLONESHOT | EPOLLET | EPOLLWAKEUP | EPOLLEXCLUSIVE;
 
 }  // namespace
 
-// select.c, do_pollfd(): polls first and filters then, so the poll takes the flag even if it asked
-// for other events.
+// select.c, do_pollfd(): polls first and filters afterwards, so the poll takes the flag even if it
+// requested other events.
 int do_poll(std::span<pollfd> fds) {
   int ready = 0;
   for (pollfd& fd : fds) {
@@ -28,11 +28,11 @@ int do_poll(std::span<pollfd> fds) {
 
 struct eventpoll::epitem final : wait_queue_entry {
   eventpoll* ep = nullptr;
-  perf_event* event = nullptr;  // the target: one or the other
+  perf_event* event = nullptr;  // the target: this event, or `inner`
   eventpoll* inner = nullptr;
   __u32 events = 0;
   __u64 data = 0;
-  bool linked = false;  // in ep's rdllist
+  bool linked = false;  // on ep's rdllist
 
   const void* target() const { return event != nullptr ? static_cast<const void*>(event) : inner; }
   std::vector<wait_queue_entry*>& queue() const {
@@ -42,8 +42,9 @@ struct eventpoll::epitem final : wait_queue_entry {
   unsigned poll() const {
     return (event != nullptr ? perf_poll(*event) : inner->poll()) & (events | kAlways);
   }
-  // eventpoll.c, ep_poll_callback(). An item that ONESHOT has switched off stays so. An inner
-  // instance says EPOLLIN when it wakes (ep_poll_safewake()), a perf event does not say what for.
+  // eventpoll.c, ep_poll_callback(). An item that ONESHOT has disabled stays disabled. An inner
+  // instance wakes with EPOLLIN (ep_poll_safewake()). A perf event wakes without saying for which
+  // event.
   void wake() override {
     if ((events & ~kPrivateBits) == 0) return;
     if (inner != nullptr && (events & EPOLLIN) == 0) return;
@@ -65,7 +66,8 @@ void eventpoll::make_ready(epitem& item) {
   for (wait_queue_entry* const entry : poll_wait_) entry->wake();
 }
 
-// eventpoll.c, __ep_eventpoll_poll(): ready if the first that is still ready says so.
+// eventpoll.c, __ep_eventpoll_poll(): ready if any listed item is. Drops unready items from the
+// list up to the first ready one.
 unsigned eventpoll::poll() {
   while (!rdllist_.empty()) {
     epitem& item = *rdllist_.front();
@@ -92,7 +94,7 @@ int eventpoll::add(eventpoll& target, __u32 events, __u64 data) {
   return insert(std::move(item));
 }
 
-// eventpoll.c, ep_insert(): it polls, and so takes the flag (K28).
+// eventpoll.c, ep_insert(): polls the target, which takes the flag (K28).
 int eventpoll::insert(std::unique_ptr<epitem> item) {
   if (find(item->target()) != items_.end()) return -EEXIST;
   epitem& added = *item;
@@ -107,7 +109,7 @@ std::list<std::unique_ptr<eventpoll::epitem>>::iterator eventpoll::find(const vo
   return std::ranges::find_if(items_, [=](const auto& item) { return item->target() == target; });
 }
 
-// eventpoll.c, ep_modify(): it polls, too. No waiter is woken for an item that was ready before.
+// eventpoll.c, ep_modify(): also polls. It wakes no waiter if the item was already on the list.
 int eventpoll::modify(const void* target, __u32 events, __u64 data) {
   const auto found = find(target);
   if (found == items_.end()) return -ENOENT;
@@ -127,8 +129,8 @@ int eventpoll::remove(const void* target) {
   return 0;
 }
 
-// eventpoll.c, ep_send_events(). A level-triggered item is reported, and goes back to the list to
-// be polled once more by the next call, which then finds the flag gone (K27).
+// eventpoll.c, ep_send_events(). A level-triggered item is reported and put back on the list. The
+// next call polls it again and finds the flag gone (K27).
 std::size_t eventpoll::wait(std::span<epoll_event> ready) {
   std::list<epitem*> txlist = std::exchange(rdllist_, {});
   std::size_t count = 0;
@@ -148,7 +150,7 @@ std::size_t eventpoll::wait(std::span<epoll_event> ready) {
       rdllist_.push_back(&item);
     }
   }
-  rdllist_.splice(rdllist_.begin(), txlist);  // those for which there was no room
+  rdllist_.splice(rdllist_.begin(), txlist);  // items for which `ready` had no room
   return count;
 }
 
@@ -163,7 +165,7 @@ EventfdWaiter::~EventfdWaiter() {
 
 void EventfdWaiter::wake() {
   const __u64 one = 1;
-  // It can only fail when the counter is full, and then the waiter is awake.
+  // write() fails only if the counter is full, and then the waiter is awake.
   [[maybe_unused]] const ssize_t written = ::write(eventfd_, &one, sizeof(one));
 }
 

@@ -1,11 +1,12 @@
 #ifndef HARNESS_KERNEL_EVENTPOLL_H_
 #define HARNESS_KERNEL_EVENTPOLL_H_
 
-// User space's ways to wait for events: poll(2) of fs/select.c, epoll(7) of fs/eventpoll.c at
-// v6.18. Nothing here sleeps: each call is one look, as with a timeout of 0; EventfdWaiter is for
-// consumers that really sleep.
+// How user space waits for events: poll(2) from fs/select.c and epoll(7) from fs/eventpoll.c, at
+// v6.18. No call sleeps: each acts as with a timeout of 0. EventfdWaiter is for consumers that
+// really sleep.
 //
-// Threads: an eventpoll belongs to one thread, and so do wakeups, except those of EventfdWaiter.
+// Threads: an eventpoll belongs to one thread. Wakeups must come from that thread too, except for
+// those of an EventfdWaiter.
 
 #include <linux/types.h>
 #include <sys/epoll.h>
@@ -19,7 +20,7 @@
 
 namespace perfring::kernel {
 
-// poll(2) of these: fills revents, returns how many are not 0.
+// poll(2): fills revents and returns the number of entries with nonzero revents.
 struct pollfd {
   perf_event* event;
   short events;
@@ -27,7 +28,7 @@ struct pollfd {
 };
 int do_poll(std::span<pollfd> fds);
 
-// An epoll instance, level-triggered unless EPOLLET. Of perf events, and of other instances.
+// An epoll instance for perf events and other epoll instances. Level-triggered unless EPOLLET.
 class eventpoll {
  public:
   eventpoll();
@@ -35,13 +36,14 @@ class eventpoll {
   eventpoll(const eventpoll&) = delete;
   eventpoll& operator=(const eventpoll&) = delete;
 
-  // epoll_ctl(2): 0, or -EEXIST, -ENOENT. The target must outlive its membership.
+  // epoll_ctl(2): returns 0, -EEXIST or -ENOENT. The target must outlive its membership.
   int add(perf_event& target, __u32 events, __u64 data);
   int add(eventpoll& target, __u32 events, __u64 data);
   int modify(const void* target, __u32 events, __u64 data);
   int remove(const void* target);
 
-  // epoll_wait(2) with timeout 0: fills `ready` from its beginning, returns how many.
+  // epoll_wait(2) with timeout 0: fills the front of `ready` and returns the number of entries
+  // filled.
   std::size_t wait(std::span<epoll_event> ready);
 
  private:
@@ -53,11 +55,11 @@ class eventpoll {
 
   std::list<std::unique_ptr<epitem>> items_;
   std::list<epitem*> rdllist_;
-  std::vector<wait_queue_entry*> poll_wait_;  // of the instances that this one is in
+  std::vector<wait_queue_entry*> poll_wait_;  // entries of the instances that contain this one
 };
 
-// Writes 1 to an eventfd(2) whenever a waiter on the event would be woken. The event, which it
-// keeps alive, has it on its wait queue while it exists.
+// Writes 1 to an eventfd(2) whenever a waiter on the event would be woken. It keeps the event
+// alive, and is on the event's wait queue as long as it exists.
 class EventfdWaiter final : public wait_queue_entry {
  public:
   EventfdWaiter(perf_file event, int eventfd);

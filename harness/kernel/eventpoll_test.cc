@@ -28,8 +28,8 @@ TEST(EventpollTest, ReportsOnceThoughLevelTriggered) {
   }
 }
 
-// A level-triggered item is looked at again by the next wait, woken or not; an edge-triggered is
-// not.
+// The next wait polls a level-triggered item again, woken or not. It does not poll an
+// edge-triggered item again.
 TEST(EventpollTest, LooksAgainIfLevelTriggered) {
   for (const bool edge : {false, true}) {
     TestRing ring;
@@ -37,7 +37,7 @@ TEST(EventpollTest, LooksAgainIfLevelTriggered) {
     ASSERT_EQ(epoll.add(*ring.event, kReadable | (edge ? EPOLLET : 0u), 11), 0);
     ASSERT_EQ(ring.output(4), 0);
     EXPECT_EQ(wait(epoll), report(11));
-    ring.rb().poll = kReadable;  // and nobody is woken
+    ring.rb().poll = kReadable;  // without waking anybody
     EXPECT_EQ(wait(epoll), edge ? kNothing : report(11));
     ring.rb().poll = 0;
     ASSERT_EQ(ring.output(4), 0);
@@ -54,7 +54,7 @@ TEST(EventpollTest, WaitReturnsRequestedEventsOnly) {
   ASSERT_EQ(epoll.modify(ring.event.get(), EPOLLOUT, 12), 0);
   ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(wait(epoll), kNothing);
-  EXPECT_EQ(perf_poll(*ring.event), 0u);  // taken nevertheless
+  EXPECT_EQ(perf_poll(*ring.event), 0u);  // the wait took the flag nevertheless
 }
 
 // K28
@@ -101,7 +101,7 @@ TEST(EventpollTest, OneshotReportsOnceAndLosesTheFlagWhenRearmed) {
   EXPECT_EQ(wait(epoll), report(11));
   ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(wait(epoll), kNothing);
-  EXPECT_EQ(ring.rb().poll, kReadable);  // it was not even looked at
+  EXPECT_EQ(ring.rb().poll, kReadable);  // the wait did not even poll it
   ASSERT_EQ(epoll.modify(ring.event.get(), kReadable | EPOLLONESHOT, 11), 0);
   EXPECT_EQ(wait(epoll), kNothing);
   ASSERT_EQ(ring.output(4), 0);
@@ -118,12 +118,12 @@ TEST(EventpollTest, OneshotIsNoLongerAskedAfterItsReport) {
   {
     const perf_mapping unmaps = std::move(ring.mapping);
   }
-  EXPECT_EQ(wait(epoll), kNothing);  // HUP, too, only after it is armed again
+  EXPECT_EQ(wait(epoll), kNothing);  // HUP is also not reported until the item is armed again
   ASSERT_EQ(epoll.modify(ring.event.get(), EPOLLONESHOT, 11), 0);
   EXPECT_EQ(wait(epoll), report(11, EPOLLHUP));
 }
 
-// K33: whether asked for or not, and again and again.
+// K33: reported even if not requested, and repeated.
 TEST(EventpollTest, ReportsHangup) {
   std::optional<TestRing<>> ring{std::in_place};
   eventpoll epoll;
@@ -135,7 +135,7 @@ TEST(EventpollTest, ReportsHangup) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(wait(epoll), report(11, EPOLLHUP));
 }
 
-// K33: also of an item that asks for nothing any more.
+// K33: also for an item that no longer requests any event.
 TEST(EventpollTest, ReportsHangupOfAnItemThatWasModified) {
   TestRing ring;
   eventpoll epoll;
@@ -145,7 +145,7 @@ TEST(EventpollTest, ReportsHangupOfAnItemThatWasModified) {
     const perf_mapping unmaps = std::move(ring.mapping);
   }
   EXPECT_EQ(wait(epoll), report(12, EPOLLHUP));
-  // It is on the list already, and put there once.
+  // MOD does not put the item on the list a second time.
   ASSERT_EQ(epoll.modify(ring.event.get(), kReadable, 13), 0);
   EXPECT_EQ(wait(epoll), report(13, EPOLLHUP));
 }
@@ -172,7 +172,8 @@ TEST(EventpollTest, OutlivesTheDescriptor) {
   EXPECT_EQ(wait(epoll), report(11));
 }
 
-// K29: of events that share a ring, the kernel wakes the youngest first, and that is asked first.
+// K29: the kernel wakes the youngest of the events that share a ring first, and epoll polls it
+// first.
 TEST(EventpollTest, ReportsTheYoungestOfEventsThatShareARing) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
@@ -185,7 +186,7 @@ TEST(EventpollTest, ReportsTheYoungestOfEventsThatShareARing) {
   EXPECT_EQ(wait(epoll), kNothing);
 }
 
-// K29, K33: when a ring goes, whose it was hangs up first, and then the youngest of the others.
+// K29, K33: when a ring goes, its owner hangs up first, then the other events from the youngest on.
 TEST(EventpollTest, ReportsHangupOfTheRingsOwnerFirst) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
@@ -211,7 +212,7 @@ TEST(EventpollTest, ReportsReadyItemsInTheOrderInWhichTheyBecameReady) {
   EXPECT_EQ(wait(epoll), kNothing);
 }
 
-// Those for which there was no room come first next time.
+// Items for which there was no room come first in the next wait.
 TEST(EventpollTest, ASmallBufferGetsTheRestAtTheNextWait) {
   std::array<TestRing<>, 3> rings;
   eventpoll epoll;

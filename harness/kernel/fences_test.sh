@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Reads the assembly of HardwareCpu for processors that reorder: the barriers of the kernel's side
-# must be there, in their place, and the compiler must not have moved anything across them. No test that runs on x86 can tell
-# whether a fence is there, and ThreadSanitizer learns of the edge by its own call.
+# Checks the assembly of HardwareCpu for processors that reorder: the kernel side's barriers must be
+# in place, and the compiler must not have moved any access across them. No test that runs on x86 can
+# detect a missing fence, and ThreadSanitizer gets each edge from an annotation, not from the fence.
 # usage: fences_test.sh
 set -u
 include=.
@@ -24,8 +24,8 @@ extern "C" void claim(HardwareCpu& cpu, __u32& record, const __u64& data_tail) {
 }
 '
 
-# TARGET, then a regular expression for the record, the barrier and data_head, and for the two
-# stores around the look at data_tail.
+# check TARGET PUBLISH CLAIM: PUBLISH is a regular expression for the record, the barrier and
+# data_head; CLAIM is one for the two stores around the read of data_tail.
 check() {
   local target=$1 assembly
   compile clang-19 --target="$target" || return

@@ -6,8 +6,8 @@
 
 namespace perfring::kernel {
 
-// K1, in its own figures: the sizes of a sample's record and of its raw data. Tests hold the live
-// kernel and the simulated one to them.
+// K1, the table's numbers: the sizes of a sample's record and of its raw data. Tests check both the
+// live kernel and the simulated one against them.
 struct KnownSize {
   std::size_t payload;
   std::uint16_t size;

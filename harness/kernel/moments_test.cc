@@ -1,5 +1,5 @@
 // Interrupts between a read of the ring's state and the action that follows from it: wakeups,
-// losses and counts. (nesting_test.cc has the bytes that are published.)
+// losses and counts. nesting_test.cc checks the published bytes.
 
 #include <gtest/gtest.h>
 
@@ -11,15 +11,15 @@
 namespace perfring::kernel {
 namespace {
 
-// A ring whose outputs may be interrupted.
+// A ring whose outputs tests interrupt.
 struct Interrupted : TestRing<NestingCpu> {
   explicit Interrupted(const RingSetup& setup = {}) : TestRing{setup} {
     cpu.barrier = [] {};
     cpu.published = [](__u64) {};
   }
 
-  // An output that is interrupted at this step by `count` others, the first of which is interrupted
-  // at that step of its own by `count` others. Whether both have that many steps.
+  // Outputs a record that `count` others interrupt at step `at`. The first of these is interrupted
+  // in turn by `count` others, at its step `next`. Returns true if both have that many steps.
   bool interrupt(unsigned at, unsigned count, unsigned next = kNever) {
     cpu.steps = {};
     cpu.at = {at, next, kNever};
@@ -36,10 +36,10 @@ struct Interrupted : TestRing<NestingCpu> {
     return outer && inner;
   }
 
-  // The one that was interrupted had raised rb->nest, and reserved nothing.
+  // The interrupted output had raised rb->nest and reserved nothing.
   bool counted_only = false;
 
-  // How many records it takes until the next wakeup.
+  // Returns the number of records until the next wakeup.
   unsigned until_woken() {
     perf_poll(*event);
     for (unsigned count = 1; count < 1000; ++count) {
@@ -57,9 +57,10 @@ RingSetup wakeup_events(__u32 events, Word word) {
   return setup;
 }
 
-// A sample of 52 bytes: lost, nest, wakeup, head, data_tail, head again, the watermark; header,
-// size and payload; events; nest, head, the barrier, data_head, nest, head again, and `wakeup`
-// twice, once to compare it. Other outputs make so many more accesses, or fewer.
+// The accesses of a sample of 52 bytes: lost, nest, wakeup, head, data_tail, head again, the
+// watermark; header, size and payload; events; nest, head, the barrier, data_head, nest, head
+// again, and `wakeup` twice (one read to compare it). The other outputs below make some accesses
+// more or fewer.
 TEST(InterruptedOutputTest, AnInterruptCanComeBeforeEachAccess) {
   constexpr unsigned kOutput = 7 + 3 + 1 + 8;
   constexpr unsigned kWakes = 3;  // events, wakeup, poll
@@ -87,8 +88,8 @@ TEST(InterruptedOutputTest, AnInterruptCanComeBeforeEachAccess) {
   Interrupted watched{watermark};
   EXPECT_EQ(steps(watched)[0], kOutput - 1 + 2) << "wakeup and poll, but not events";
 
-  // Before data_head is written: the interrupt leaves that to the one it interrupted, which then
-  // publishes twice.
+  // The interrupt comes before data_head is stored. It leaves publishing to the interrupted output,
+  // which then publishes twice.
   Interrupted twice{wakeup_events(3, Word::k64)};
   twice.cpu.at[0] = kOutput - 5;
   twice.cpu.interrupt = [&](std::size_t) { EXPECT_EQ(twice.output(52), 0); };
@@ -97,8 +98,8 @@ TEST(InterruptedOutputTest, AnInterruptCanComeBeforeEachAccess) {
   EXPECT_EQ(nested[1], kOutput - 7);
 }
 
-// An output that is interrupted between the count and the subtraction subtracts again what the
-// interrupt has subtracted already: the count is below 0, and the next wakeup further off than
+// An interrupt between the count and the subtraction subtracts wakeup_events, and the interrupted
+// output then subtracts it again. The count goes below 0, and the next interval is longer than
 // wakeup_events.
 TEST(InterruptedOutputTest, AnInterruptStretchesTheNextInterval) {
   for (const Word word : {Word::k32, Word::k64}) {
@@ -106,7 +107,7 @@ TEST(InterruptedOutputTest, AnInterruptStretchesTheNextInterval) {
       unsigned interrupts;
       std::set<unsigned> intervals;
     } const rows[] = {
-        // After the third of three records, 3 - 1 for each that comes after it, or 3 + 3 - 1.
+        // After the third of three records: 3 - 1 for each record that follows it, or 3 + 3 - 1.
         {1, {2, 5}},
         {2, {1, 4}},
         {3, {3, 6}},
@@ -125,7 +126,8 @@ TEST(InterruptedOutputTest, AnInterruptStretchesTheNextInterval) {
   }
 }
 
-// Three deep, and with as many interrupts as do the most: one interval of 3 * wakeup_events.
+// Three levels deep, with the number of interrupts that stretches most: one interval of 3 *
+// wakeup_events.
 TEST(InterruptedOutputTest, AnIntervalIsStretchedByThreeTimesAtTheMost) {
   unsigned longest = 0;
   for (unsigned outer = 0, more = 1; more != 0; ++outer) {
@@ -146,7 +148,7 @@ TEST(InterruptedOutputTest, AnIntervalIsStretchedByThreeTimesAtTheMost) {
   EXPECT_EQ(longest, 9u);
 }
 
-// wakeup_events = 1 is not stretched: PerfBuffer's consumer is woken for each record.
+// wakeup_events = 1 is not stretched: each record wakes PerfBuffer's consumer.
 TEST(InterruptedOutputTest, AnIntervalOfOneRecordIsNotStretched) {
   for (unsigned at = 0;; ++at) {
     Interrupted ring{wakeup_events(1, Word::k64)};
@@ -157,8 +159,8 @@ TEST(InterruptedOutputTest, AnIntervalOfOneRecordIsNotStretched) {
   }
 }
 
-// Between the look at the watermark and the addition: two add, and rb->wakeup is past the head. As
-// the difference is an unsigned long, every record wakes from then on.
+// An interrupt comes between the comparison with the watermark and the addition. Both outputs add,
+// and rb->wakeup is past the head. The difference is unsigned, so every record wakes from then on.
 TEST(InterruptedOutputTest, AnInterruptTakesTheWatermarkPastTheHead) {
   for (const Word word : {Word::k32, Word::k64}) {
     std::set<__u64> found;
@@ -174,8 +176,8 @@ TEST(InterruptedOutputTest, AnInterruptTakesTheWatermarkPastTheHead) {
       ring.consume();
       const bool past = ring.rb().wakeup > ring.rb().head;
       for (int i = 0; i < 100 && past; ++i) ASSERT_EQ(ring.until_woken(), 1u);
-      // Unless a record passes it: now there is more unread than the watermark, and no waiter is
-      // woken.
+      // A record that passes rb->wakeup ends this: more than the watermark is unread, and no waiter
+      // is woken.
       if (!past) continue;
       const __u64 gap = ring.rb().wakeup - ring.rb().head;
       ring.rb().wakeup = ring.rb().head + 256;
@@ -187,9 +189,9 @@ TEST(InterruptedOutputTest, AnInterruptTakesTheWatermarkPastTheHead) {
   }
 }
 
-// A loss is unreported; an output that is interrupted by another reports it itself, or finds it
-// reported, according to whether the interrupt came before it read rb->lost, before it reserved, or
-// before it wrote its LOST.
+// One loss is unreported. An interrupted output reports it, or finds it reported, depending on
+// where the interrupt came: before the output read rb->lost, before it reserved, or before it wrote
+// its LOST.
 TEST(InterruptedOutputTest, AnInterruptReportsTheLossesOrDoesNot) {
   using Counts = std::vector<std::uint64_t>;
   std::vector<Counts> found;
@@ -203,7 +205,7 @@ TEST(InterruptedOutputTest, AnInterruptReportsTheLossesOrDoesNot) {
     for (const auto& reservation : ring.cpu.reservations) {
       if (reservation.lost) reported.push_back(*reservation.lost);
     }
-    // It looks before it raises rb->nest.
+    // The output reads rb->lost before it raises rb->nest.
     if (ring.counted_only) {
       EXPECT_EQ(reported, (Counts{1, 0})) << at;
     }
@@ -213,7 +215,7 @@ TEST(InterruptedOutputTest, AnInterruptReportsTheLossesOrDoesNot) {
   EXPECT_EQ(found, (std::vector<Counts>{{1}, {1, 0}, {0, 1}, {1}}));
 }
 
-// Between the failed space check and the count of the loss, the consumer makes room: an output that
+// The consumer makes room between the failed space check and the count of the loss. An output that
 // interrupts there is accepted, and reports no loss.
 TEST(InterruptedOutputTest, AnInterruptIsWrittenBeforeTheLossIsCounted) {
   std::set<__u64> samples;
@@ -226,7 +228,7 @@ TEST(InterruptedOutputTest, AnInterruptIsWrittenBeforeTheLossIsCounted) {
       ring.consume();
       ASSERT_EQ(ring.output(52), 0);
     };
-    if (ring.output(200) == 0) continue;  // room in time
+    if (ring.output(200) == 0) continue;  // the room came in time
     if (ring.cpu.steps[0] <= at) break;
     ASSERT_EQ(ring.cpu.reservations.size(), 2u);
     samples.insert(ring.cpu.reservations[1].size);
@@ -235,8 +237,8 @@ TEST(InterruptedOutputTest, AnInterruptIsWrittenBeforeTheLossIsCounted) {
   EXPECT_EQ(samples, (std::set<__u64>{64, 64 + 24}));
 }
 
-// A paused ring drops the output of an interrupt, and counts it once: so much is reported, or still
-// to be reported, wherever it came.
+// A paused ring drops the output of an interrupt and counts one loss, which is reported or still
+// unreported, at whichever step the interrupt came.
 TEST(InterruptedOutputTest, AnInterruptThatFindsTheRingPausedIsCountedOnce) {
   for (unsigned at = 0;; ++at) {
     Interrupted ring;
@@ -256,9 +258,9 @@ TEST(InterruptedOutputTest, AnInterruptThatFindsTheRingPausedIsCountedOnce) {
   }
 }
 
-// Interrupts that nest leave the wakeup that they have earned to the outermost output, which
-// compares rb->wakeup with what it was when it began. Only between its rb->nest++ and that look is
-// the wakeup forgotten: perf_output_get_handle().
+// The outermost output makes the wakeup that nested interrupts have earned: it compares rb->wakeup
+// with its value at the output's beginning. The wakeup is lost only if the interrupt comes between
+// rb->nest++ and the read of rb->wakeup in perf_output_get_handle().
 TEST(InterruptedOutputTest, TheOutermostPassesOnTheWakeupThatItsInterruptsHaveEarned) {
   for (const Word word : {Word::k32, Word::k64}) {
     for (unsigned at = 0;; ++at) {
@@ -269,7 +271,7 @@ TEST(InterruptedOutputTest, TheOutermostPassesOnTheWakeupThatItsInterruptsHaveEa
   }
 }
 
-// The flag is set before the wakeup: a waiter that polls when it is woken finds it.
+// The kernel sets the flag before it wakes: a waiter that polls when it is woken finds the flag.
 struct LooksWhenWoken : TestCpu {
   std::vector<unsigned> seen;
   void irq_work_queue(perf_event& event) { seen.push_back(perf_poll(event)); }

@@ -1,4 +1,4 @@
-// Outputs that interrupt one another, at every step of each: exhaustively, three deep.
+// Outputs that interrupt one another at every step: exhaustive, three levels deep.
 
 #include <gtest/gtest.h>
 
@@ -13,15 +13,15 @@ namespace perfring::kernel {
 namespace {
 
 struct Scene {
-  std::array<std::size_t, kLevels> sizes;  // of the outputs' payloads
+  std::array<std::size_t, kLevels> sizes;  // sizes of the outputs' payloads
   bool backward = false;
-  std::uint64_t room = kPage;  // what is free at first
-  unsigned lost = 0;           // what was lost before
+  std::uint64_t room = kPage;  // bytes free at the start
+  unsigned lost = 0;           // losses before the start
   std::uint64_t start = 0;
   bool before_5_2 = false;
 };
 
-// One trial of a scene, and what must hold of it.
+// One trial of a scene, and the checks of its result.
 class Trial {
  public:
   Trial(const Scene& scene, const std::array<unsigned, kLevels>& at, unsigned again = kNever)
@@ -34,7 +34,7 @@ class Trial {
     start_at(ring_.rb(), scene.start);
     ring_.rb().before_5_2 = scene.before_5_2;
     covered_ = last_ = first_ = ring_.head();
-    // The ring is empty below the tail that leaves this room: as if the rest were unread.
+    // Sets the tail that leaves this room, as if the rest of the ring were unread.
     const std::uint64_t used = kPage - scene.room;
     ring_.tail(scene.backward ? scene.start + used : scene.start - used);
     ring_.rb().lost = scene.lost;
@@ -42,10 +42,10 @@ class Trial {
     check_end();
   }
 
-  // How far each level has come. Less than the step at which it was to be interrupted: it ended
-  // before.
+  // The number of steps of each level. If it does not exceed the step chosen for the interrupt, the
+  // output ended first.
   const std::array<unsigned, kLevels>& steps() const { return ring_.cpu.steps; }
-  // How far data_head went back at the most.
+  // The largest distance by which data_head went back.
   std::uint64_t went_back() const { return went_back_; }
 
  private:
@@ -55,7 +55,7 @@ class Trial {
     return setup;
   }
 
-  // The payload of a level: its number, all over.
+  // Outputs the payload of a level: each byte is the level's number.
   void output(std::size_t level) {
     if (level == kLevels) {
       const int error = bpf_perf_event_output(ring_.cpu, *ring_.map, 0, {});
@@ -77,16 +77,16 @@ class Trial {
     return scene_.backward ? first_ - head : head - first_;
   }
 
-  // Every byte up to there is of whole records.
+  // Checks that every byte up to `head` belongs to a whole record.
   void check_published(std::uint64_t head) {
     if (moved(head) < moved(last_)) {
       EXPECT_TRUE(scene_.before_5_2) << "data_head goes back";
       went_back_ = std::max(went_back_, moved(last_) - moved(head));
     }
-    // B: what was stored before the barrier. An interrupt after it stores more, further on.
+    // B covers the stores before the barrier. An interrupt after it stores further on.
     EXPECT_LE(moved(head), moved(covered_));
-    // Only the outermost publishes: whom this one has interrupted has no reservation that is new.
-    // (Before 5.2 it may have, which it has filled by then.)
+    // Only the outermost output publishes: the outputs that this one interrupted have no
+    // unpublished reservation. (Before 5.2 they may have one, but have filled it by then.)
     for (const auto& [position, size, lost, level] : ring_.cpu.reservations) {
       const std::uint64_t end = scene_.backward ? position : position + size;
       EXPECT_TRUE(scene_.before_5_2 || level >= ring_.cpu.bpf_trace_nest_level ||
@@ -96,8 +96,8 @@ class Trial {
     walk(head);
   }
 
-  // Reads the ring as a consumer does, forward from its oldest or, written backward, its newest
-  // record, and counts.
+  // Reads and counts the ring's records as a consumer does: forward from the oldest record, or from
+  // the newest if the ring is written backward.
   void walk(std::uint64_t head) {
     samples_ = 0;
     lost_.clear();
@@ -133,10 +133,10 @@ class Trial {
   void check_end() {
     EXPECT_EQ(ring_.cpu.bpf_trace_nest_level, 0);
     EXPECT_EQ(ring_.rb().nest, 0u);
-    EXPECT_EQ(ring_.head(), ring_.rb().head);  // nothing stays unpublished
+    EXPECT_EQ(ring_.head(), ring_.rb().head);  // everything is published
     walk(ring_.head());
     EXPECT_EQ(samples_, written_);
-    // Each once.
+    // Each level's sample is in the ring at most once.
     std::ranges::sort(levels_);
     EXPECT_EQ(std::ranges::adjacent_find(levels_), levels_.end());
     check_lost();
@@ -144,9 +144,9 @@ class Trial {
     check_flag();
   }
 
-  // Set if something was written. But perf_output_get_handle() looks at rb->wakeup after it has
-  // raised rb->nest: what interrupts it in between leaves the wakeup to it, who sees no change; and
-  // if it is then refused, nobody wakes.
+  // The flag is set if something was written, with one exception. perf_output_get_handle() reads
+  // rb->wakeup after it has raised rb->nest. An interrupt in between leaves the wakeup to the
+  // output that it interrupts, which sees no change. If that output is then refused, nobody wakes.
   void check_flag() {
     bool overlooked = false;
     for (std::size_t i = 0; i < kLevels; ++i)
@@ -168,7 +168,7 @@ class Trial {
     EXPECT_EQ(traced, reported);
   }
 
-  // They lie one after the other, in the order in which they were made.
+  // The reservations are contiguous, in the order in which they were made.
   void check_reservations() {
     EXPECT_EQ(ring_.cpu.reservations.size(), written_);
     std::uint64_t at = first_;
@@ -183,9 +183,9 @@ class Trial {
   Scene scene_;
   TestRing<NestingCpu> ring_{setup(scene_.backward)};
   std::uint64_t first_ = 0;
-  std::uint64_t last_ = 0;  // published, at the most
+  std::uint64_t last_ = 0;  // the furthest position published
   std::uint64_t went_back_ = 0;
-  std::uint64_t covered_ = 0;  // by a barrier
+  std::uint64_t covered_ = 0;  // position covered by a barrier
   unsigned written_ = 0;
   unsigned refused_ = 0;
   std::array<bool, kLevels> refused_at_{};
@@ -194,8 +194,9 @@ class Trial {
   std::vector<int> levels_;
 };
 
-// Every step of the outermost, of the one that interrupts it there, and of the one that interrupts
-// that; the last is interrupted, too, and that one is refused. Returns how many trials it took.
+// Interrupts the outermost output at each of its steps, the interrupting output at each of its
+// steps, and the third at each of its own. The output that interrupts the third is refused. Returns
+// the number of trials.
 std::size_t run_all(const Scene& scene) {
   std::size_t runs = 0;
   for (unsigned outer = 0;; ++outer) {
@@ -221,8 +222,8 @@ TEST(NestedOutputTest, InterruptedAnywhereNothingIsLost) {
   EXPECT_GT(run_all({.sizes{40, 13, 5}}), 1500u);
 }
 
-// Two interrupts, one after the other, at every pair of steps: the second can come while the first
-// one's record is being published.
+// Two interrupts, one after the other, at every pair of steps: the second may come while the record
+// of the first is being published.
 TEST(NestedOutputTest, InterruptedTwiceNothingIsLost) {
   for (const std::uint64_t room : {std::uint64_t{kPage}, std::uint64_t{96}}) {
     const Scene scene{.sizes{40, 13, 5}, .room = room, .start = kPage};
@@ -239,8 +240,8 @@ TEST(NestedOutputTest, InterruptedTwiceNothingIsLost) {
   }
 }
 
-// K59: it goes back where an interrupt comes between nest = 0 and the store of data_head, by what
-// that has written; nowhere else, and no kernel since 5.2 does so.
+// K59: data_head goes back if an interrupt comes between nest = 0 and the store of data_head, by
+// the bytes that the interrupt has written. No other step does this, and no kernel since 5.2 does.
 TEST(NestedOutputTest, BeforeKernel5_2DataHeadGoesBackForAMoment) {
   std::vector<unsigned> where;
   for (unsigned step = 0;; ++step) {
@@ -270,7 +271,7 @@ TEST(NestedOutputTest, WrittenBackwardNothingIsLost) {
   run_all({.sizes{40, 13, 5}, .backward = true, .start = 2 * kPage});
 }
 
-// Fits some of them, in any order: records of 64, 48 and 32 bytes, and a LOST of 24.
+// Some of the records fit, in any order: records of 64, 48 and 32 bytes, and a LOST of 24.
 TEST(NestedOutputTest, InARingThatIsNearlyFullLossesAreExact) {
   for (const bool backward : {false, true}) {
     for (const unsigned lost : {0u, 5u}) {
@@ -287,13 +288,13 @@ TEST(NestedOutputTest, InARingThatIsNearlyFullLossesAreExact) {
   }
 }
 
-// The outer one is refused, and what interrupted it must come out nevertheless.
+// The outer output is refused. The outputs that interrupted it must be published nevertheless.
 TEST(NestedOutputTest, AnOutputInsideARefusedOneIsPublished) {
   run_all({.sizes{4000, 13, 5}, .room = 512});
   run_all({.sizes{4000, 3500, 5}, .room = 512});
 }
 
-// The wakeup that nobody gives (see check_flag()): unread data, and no flag.
+// The wakeup that nobody makes (see check_flag()): unread data and no flag.
 TEST(NestedOutputTest, BehindARefusedOutputAWakeupCanBeMissed) {
   TestRing<NestingCpu> ring;
   ring.cpu.barrier = [] {};
@@ -304,7 +305,7 @@ TEST(NestedOutputTest, BehindARefusedOutputAWakeupCanBeMissed) {
   EXPECT_EQ(ring.head(), 16u);
   EXPECT_EQ(perf_poll(*ring.event), 0u);
   ring.cpu.steps = {};
-  ring.cpu.at = {kForgetful + 1, kNever, kNever};  // one step later it is not
+  ring.cpu.at = {kForgetful + 1, kNever, kNever};  // no wakeup is lost one step later
   EXPECT_EQ(ring.output(5000), -ENOSPC);
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
 }

@@ -1,4 +1,4 @@
-// The map and the helper's codes: K43 to K45.
+// The map and the helper's return codes: K43 to K45.
 
 #include <gtest/gtest.h>
 
@@ -17,12 +17,12 @@ namespace {
 
 // K43
 TEST(BpfPerfEventOutputTest, EachWrongArgumentHasItsErrorCode) {
-  TestRing ring;  // of 8 entries, of which 0 is the event
+  TestRing ring;  // 8 entries, entry 0 is the event
   EXPECT_EQ(ring.output(4, 8), -E2BIG);
   EXPECT_EQ(ring.output(4, 0xffff'fffe), -E2BIG);
   EXPECT_EQ(ring.output(4, 1), -ENOENT);
   EXPECT_EQ(ring.output(4, 7), -ENOENT);
-  EXPECT_EQ(ring.output(4, __u64{1} << 32), -EINVAL);  // flags that there are not
+  EXPECT_EQ(ring.output(4, __u64{1} << 32), -EINVAL);  // unknown flags
   EXPECT_EQ(ring.output(4, 0), 0);
   ring.cpu.id = 2;
   EXPECT_EQ(ring.output(4, 0), -EOPNOTSUPP);
@@ -37,7 +37,7 @@ TEST(BpfPerfEventOutputTest, EachWrongArgumentHasItsErrorCode) {
   EXPECT_EQ(ring.cpu.bpf_trace_nest_level, 0);
 }
 
-// K43: and it counts nothing.
+// K43: and no loss is counted.
 TEST(BpfPerfEventOutputTest, AnEventWithoutARingIsENOSPC) {
   TestRing ring;
   const perf_file unmapped = must(perf_event_open(bpf_output(), 3, 8));
@@ -46,7 +46,7 @@ TEST(BpfPerfEventOutputTest, AnEventWithoutARingIsENOSPC) {
   EXPECT_EQ(unmapped->lost_samples, 0u);
 }
 
-// K43: but what else is wrong is said first.
+// K43: other errors come before ENOSPC.
 TEST(BpfPerfEventOutputTest, AnotherCpuIsReportedBeforeTheLackOfARing) {
   TestRing ring;
   const perf_file elsewhere = must(perf_event_open(bpf_output(), 2, 9));
@@ -60,7 +60,7 @@ TEST(BpfPerfEventOutputTest, AnotherCpuIsReportedBeforeTheLackOfARing) {
   EXPECT_EQ(ring.output(4, 1), -EINVAL);
 }
 
-// K43: an event of another kind, which this kernel would not open.
+// K43: an event of another kind, which perf_event_open() here would refuse.
 TEST(BpfPerfEventOutputTest, AnEventThatIsNoBpfOutputIsEINVAL) {
   TestRing ring;
   ring.event->attr.type = PERF_TYPE_HARDWARE;
@@ -71,7 +71,7 @@ TEST(BpfPerfEventOutputTest, AnEventThatIsNoBpfOutputIsEINVAL) {
 }
 
 TEST(BpfPerfEventOutputTest, CurrentCpuIsAnIndex) {
-  TestRing ring;  // whose CPU is 3
+  TestRing ring;  // on CPU 3
   EXPECT_EQ(ring.output(4, BPF_F_CURRENT_CPU), -ENOENT);
   ASSERT_EQ(ring.file.update_elem(3, ring.event), 0);
   EXPECT_EQ(ring.output(4, BPF_F_CURRENT_CPU), 0);
@@ -86,7 +86,7 @@ TEST(BpfMapFileTest, EachWrongUpdateHasItsErrorCode) {
   EXPECT_EQ(ring.file.update_elem(1, ring.event, BPF_NOEXIST), -EINVAL);
   EXPECT_EQ(ring.file.update_elem(1, ring.event, BPF_EXIST), -EINVAL);
   EXPECT_EQ(ring.map->event_at(1), nullptr);
-  // Of several mistakes, the first that bpf_fd_array_map_update_elem() looks for.
+  // With several mistakes, bpf_fd_array_map_update_elem() reports the first that it checks.
   EXPECT_EQ(ring.file.update_elem(8, nullptr, BPF_NOEXIST), -EINVAL);
   EXPECT_EQ(ring.file.update_elem(8, ring.event, __u64{1} << 32), -EINVAL);
   EXPECT_EQ(ring.file.update_elem(8, nullptr), -E2BIG);
@@ -115,7 +115,7 @@ TEST(BpfMapFileTest, TheLastCloseRemovesItsOwnEntriesOnly) {
     ASSERT_EQ(kept.update_elem(0, ring.event), 0);
     ASSERT_EQ(closed->update_elem(1, ring.event), 0);
     ASSERT_EQ(closed->update_elem(2, ring.event), 0);
-    ASSERT_EQ(kept.update_elem(2, ring.event), 0);  // it was the other's
+    ASSERT_EQ(kept.update_elem(2, ring.event), 0);  // set through `closed` before
     closed.reset();
     EXPECT_EQ(ring.output(4, 0), 0);
     EXPECT_EQ(ring.output(4, 1), flags == 0 ? -ENOENT : 0);
@@ -135,7 +135,7 @@ TEST(BpfMapFileTest, AnEntryKeepsAnEventThatIsClosed) {
   EXPECT_EQ(perf_poll(*event), unsigned{EPOLLHUP});
 }
 
-// When the kernel writes a LOST, and its contents: K13 to K16, K20, K41, K42.
+// When the kernel writes a LOST, and the contents of the LOST: K13 to K16, K20, K41, K42.
 
 using Bytes = std::vector<std::byte>;
 
@@ -145,7 +145,7 @@ TEST(OutputLostTest, ALostPrecedesTheNextRecordAndCountsAllBefore) {
   ASSERT_EQ(ring.output(4000), 0);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(ring.output(200), -ENOSPC);
   ring.consume();
-  EXPECT_EQ(ring.head(), 4016u);  // draining produces nothing
+  EXPECT_EQ(ring.head(), 4016u);  // draining writes nothing
   ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(ring.head(), 4016u + 24 + 16);
   EXPECT_EQ(
@@ -169,7 +169,7 @@ TEST(OutputLostTest, ALostIsNotWrittenUnlessTheRecordFitsToo) {
   TestRing ring;
   ASSERT_EQ(ring.fill(4), 255u);
   ring.tail(16);
-  EXPECT_EQ(ring.output(4), -ENOSPC);  // there is room for 16, but 40 are needed
+  EXPECT_EQ(ring.output(4), -ENOSPC);  // 16 bytes are free, 40 are needed
   ring.tail(24);
   EXPECT_EQ(ring.output(4), -ENOSPC);
   ring.tail(32);
@@ -178,7 +178,7 @@ TEST(OutputLostTest, ALostIsNotWrittenUnlessTheRecordFitsToo) {
   EXPECT_EQ(ring.head(), 4120u);
 }
 
-// K7: a record of size 0 behind a LOST leaves the LOST alone.
+// K7: a record of size 0 after a LOST leaves the LOST alone.
 TEST(OutputLostTest, ALostStandsAloneBeforeARecordOfSizeZero) {
   TestRing ring{{.pages = 32}};
   perf_event_pause_output(*ring.event, true);
@@ -204,7 +204,7 @@ TEST(OutputLostTest, ALostHasTheFieldsThatSampleIdAllAdds) {
                                       .u64(1)
                                       .u32(77)
                                       .u32(78)    // TID
-                                      .u64(4321)  // TIME: the sample's
+                                      .u64(4321)  // TIME, equal to the sample's
                                       .u64(7)     // ID
                                       .u64(7)     // STREAM_ID
                                       .u32(3)
@@ -214,7 +214,7 @@ TEST(OutputLostTest, ALostHasTheFieldsThatSampleIdAllAdds) {
   EXPECT_EQ(ring.field<std::uint64_t>(72 + 24), 4321u);
 }
 
-// K20: and no other.
+// K20: and no other field.
 TEST(OutputLostTest, EachFieldAloneStandsBehindTheLostThatItGrows) {
   const std::pair<__u64, __u64> fields[]{
       {PERF_SAMPLE_TIME, 4321},
@@ -237,7 +237,7 @@ TEST(OutputLostTest, EachFieldAloneStandsBehindTheLostThatItGrows) {
   }
 }
 
-// K20: 48 bytes for RAW|TIME|CPU|IDENTIFIER; none of them without sample_id_all.
+// K20: 48 bytes for RAW|TIME|CPU|IDENTIFIER, 24 without sample_id_all.
 TEST(OutputLostTest, ALostGrowsOnlyWithSampleIdAll) {
   const __u64 type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
   for (const bool all : {false, true}) {
@@ -250,7 +250,7 @@ TEST(OutputLostTest, ALostGrowsOnlyWithSampleIdAll) {
     EXPECT_EQ(ring.size_at(0), size);
     EXPECT_EQ(ring.head(), size + 40);
     EXPECT_EQ(ring.at(size, 8), Bytes(Expected{}.header(9, 1, 40)));
-    // And it must fit: with a tail that leaves room for the rest only, it is refused.
+    // The fields must fit too: a tail that leaves room only for the rest makes the kernel refuse.
     ASSERT_EQ(ring.output(5000), -ENOSPC);
     const std::uint64_t head = ring.head();
     ring.tail(head + size + 40);
@@ -275,8 +275,8 @@ TEST(OutputLostTest, APausedRingRefusesAndCountsUntilResumed) {
   EXPECT_EQ(ring.head(), 40u);
 }
 
-// K42: a LOST has the id of the next writer and the ring's count; each event keeps a total of its
-// own.
+// K42: a LOST has the id of the event that writes next and the ring's count. Each event keeps its
+// own total.
 TEST(OutputLostTest, TheLostOfASharedRingBearsTheNextWritersId) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
@@ -297,7 +297,7 @@ TEST(OutputLostTest, TheLostOfASharedRingBearsTheNextWritersId) {
 TEST(OutputLostTest, LossesAreCountedInTheKernelsWord) {
   struct {
     Word word;
-    __u64 before;  // one more is lost then
+    __u64 before;  // losses before; one more follows
     bool reported;
     __u64 lost;
   } const rows[] = {{Word::k32, 0x7fff'ffff, true, 0x8000'0000},

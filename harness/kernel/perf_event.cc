@@ -13,7 +13,7 @@ unsigned count(__u64 sample_type, __u64 fields) {
   return static_cast<unsigned>(__builtin_popcountll(sample_type & fields));
 }
 
-// event->clock is a function; without use_clockid, clockid says nothing.
+// event->clock is a function in the kernel. Without use_clockid, clockid has no effect.
 bool same_clock(const perf_event& a, const perf_event& b) {
   if (a.attr.use_clockid != b.attr.use_clockid) return false;
   return a.attr.use_clockid == 0 || a.attr.clockid == b.attr.clockid;
@@ -30,12 +30,11 @@ void ring_buffer_attach(perf_event& event, std::shared_ptr<perf_buffer> rb) {
   if (rb != nullptr) rb->event_list.insert(rb->event_list.begin(), &event);  // list_add_rcu()
   event.rb.store(rb.get());
   event.rb_ref = std::move(rb);
-  // A waiter of the old ring could have missed a wakeup of the new one.
+  // A waiter on the old ring could have missed a wakeup of the new ring.
   if (had_one) wake_up_all(event);
 }
 
-// core.c, ring_buffer_init(). `watermark` is a long, so that a 32-bit kernel takes 2^31 for a
-// negative one (K30).
+// core.c, ring_buffer_init(). `watermark` is a long: a 32-bit kernel takes 2^31 as negative (K30).
 void ring_buffer_init(perf_buffer& rb, __u32 watermark, bool writable) {
   const __s64 max_size = static_cast<__s64>(rb.data_size());
   const __s64 wanted =
@@ -102,7 +101,7 @@ std::expected<perf_file, int> perf_event_open(const perf_event_attr& attr, int c
   event->cpu = cpu;
   event->oncpu = attr.disabled != 0 ? -1 : cpu;
   event->id = id;
-  // core.c, __perf_event_header_size() and perf_event__id_header_size(): each is 8 bytes.
+  // core.c, __perf_event_header_size() and perf_event__id_header_size(): each field is 8 bytes.
   event->header_size = static_cast<__u16>(
       8 * count(attr.sample_type, PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD));
   event->id_header_size =
@@ -146,7 +145,7 @@ perf_mapping::~perf_mapping() {
   if (--event_->mmap_count != 0) return;
   ring_buffer_attach(*event_, nullptr);
   if (rb_->mmap_count != 0) return;
-  // No mapping is left: the events that were redirected here lose the ring, too.
+  // No mapping is left: events that were redirected to this ring lose it too.
   while (!rb_->event_list.empty()) ring_buffer_attach(*rb_->event_list.front(), nullptr);
 }
 

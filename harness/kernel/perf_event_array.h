@@ -20,10 +20,10 @@
 
 namespace perfring::kernel {
 
-// The map. Threads: outputs may run beside nothing that changes it.
+// The map. Threads: no output may run while another thread changes the map.
 class bpf_array {
  public:
-  // flags: BPF_F_PRESERVE_ELEMS or none.
+  // flags: BPF_F_PRESERVE_ELEMS or 0.
   explicit bpf_array(__u32 max_entries, __u32 flags = 0) : map_flags_{flags}, ptrs_(max_entries) {}
 
   __u32 max_entries() const noexcept { return static_cast<__u32>(ptrs_.size()); }
@@ -32,15 +32,15 @@ class bpf_array {
  private:
   friend class bpf_map_file;
   struct bpf_event_entry {
-    perf_file event;                               // what it keeps alive
-    const class bpf_map_file* map_file = nullptr;  // through which it was put
+    perf_file event;                               // the entry keeps the event alive
+    const class bpf_map_file* map_file = nullptr;  // the file through which it was set
   };
   __u32 map_flags_;
   std::vector<bpf_event_entry> ptrs_;
 };
 
-// An open file of the map: a descriptor and its duplicates. Destroying it is the last close, which
-// removes the entries that were put through it (K45).
+// An open file of the map: a descriptor and its duplicates. The destructor is the last close, which
+// removes the entries that were set through this file (K45).
 class bpf_map_file {
  public:
   explicit bpf_map_file(std::shared_ptr<bpf_array> map) : map_{std::move(map)} {}
@@ -50,8 +50,8 @@ class bpf_map_file {
 
   bpf_array& map() const { return *map_; }
 
-  // bpf(2), BPF_MAP_UPDATE_ELEM and BPF_MAP_DELETE_ELEM: 0 or a negative errno (K44). No event: a
-  // descriptor that is closed, or not a perf event's.
+  // bpf(2), BPF_MAP_UPDATE_ELEM and BPF_MAP_DELETE_ELEM: return 0 or a negative errno (K44). A null
+  // event stands for a descriptor that is closed, or that is not a perf event's.
   int update_elem(__u32 index, const perf_file& event, __u64 flags = BPF_ANY);
   int delete_elem(__u32 index);
 
@@ -101,8 +101,8 @@ int output_to_entry(C& cpu, const bpf_array& map, __u64 flags, perf_sample_data&
   return perf_event_output(cpu, *event, data);
 }
 
-// The helper, from a program that runs on `cpu`. 0, or a negative errno (K43). Up to three may be
-// at work on a CPU, each interrupting the one before; the next is refused with EBUSY.
+// The helper, called by a program on `cpu`. Returns 0 or a negative errno (K43). Up to three calls
+// may be active on a CPU, each interrupting the previous one. A fourth gets -EBUSY.
 template <Cpu C>
 int bpf_perf_event_output(C& cpu, const bpf_array& map, __u64 flags,
                           std::span<const std::byte> payload) {

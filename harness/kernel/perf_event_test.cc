@@ -1,4 +1,4 @@
-// Events and their mappings: K35 to K37, K40, K42, and what is refused.
+// Events and their mappings: K35 to K37, K40, K42, and refusals.
 
 #include "harness/kernel/perf_event.h"
 
@@ -14,7 +14,7 @@
 namespace perfring::kernel {
 namespace {
 
-// The id is the caller's: it does not depend on events opened earlier.
+// The caller chooses the id: it does not depend on earlier events.
 TEST(PerfEventOpenTest, TheEventHasTheRequestedId) {
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, 5))->id, 5u);
   EXPECT_EQ(must(perf_event_open(bpf_output(), 3, 5))->id, 5u);
@@ -79,7 +79,7 @@ TEST(BpfOutputAttrTest, SamplesEachRecordAndWakesAsAsked) {
   EXPECT_EQ(bpf_output_attr(64, 5).wakeup_watermark, 64u);
 }
 
-// Its work was queued before the ring went.
+// The event lost its ring after its irq_work was queued.
 TEST(PerfPendingIrqTest, AnEventWithoutARingWakesNobody) {
   const perf_file event = must(perf_event_open(bpf_output(), 3, 8));
   perf_pending_irq(*event);
@@ -97,7 +97,7 @@ TEST(HardwareCpuTest, TheClockIsTheSteadyClock) {
   EXPECT_LE(time, now());
 }
 
-// Maps `size` bytes for a new event, and returns the error.
+// Maps `size` bytes for a new event. Returns the error.
 int mmap_error(std::size_t size) {
   std::vector<__u64> memory(size / sizeof(__u64) + 1);
   const auto bytes = std::as_writable_bytes(std::span{memory}).first(size);
@@ -120,7 +120,7 @@ TEST(PerfMmapTest, TakesNoDataPagesOrAPowerOfTwo) {
   EXPECT_EQ(mmap_error(3 * kPage + 8), -EINVAL);
 }
 
-// K35, K43: a page and nothing else takes nothing, and says so, and nothing is counted.
+// K35, K43: a ring with no data pages refuses all output and counts nothing.
 TEST(PerfMmapTest, ARingOfNoDataPagesTakesNothing) {
   TestRing ring{{.pages = 0}};
   EXPECT_EQ(ring.output(4), -ENOSPC);
@@ -148,7 +148,7 @@ TEST(PerfMmapTest, FillsThePage) {
   EXPECT_EQ(ring.rb().data_pages, ring.bytes().data() + 4096);
 }
 
-// Pages of another size, such as arm64 may have.
+// Pages of another size, as on some arm64 kernels.
 TEST(PerfMmapTest, TakesPagesOfAnySize) {
   std::vector<__u64> memory(2 * 65536 / 8);
   const perf_file event = must(perf_event_open(bpf_output(), 3, 8));
@@ -171,7 +171,7 @@ TEST(PerfMmapTest, ASecondMappingIsOfTheSameRingOnly) {
   std::optional<perf_mapping> again = must(perf_mmap(ring.event, ring.bytes()));
   EXPECT_EQ(&again->rb(), &ring.rb());
   again.reset();
-  EXPECT_EQ(ring.output(4), 0);  // the first one is still there
+  EXPECT_EQ(ring.output(4), 0);  // the first mapping is still there
   again = must(perf_mmap(ring.event, ring.bytes()));
   {
     const perf_mapping unmaps = std::move(ring.mapping);
@@ -185,7 +185,7 @@ TEST(PerfMmapTest, AMappingCanBeReplaced) {
   TestRing one, two;
   perf_buffer* const rb = &two.rb();
   one.mapping = std::move(two.mapping);
-  EXPECT_EQ(perf_poll(*one.event), unsigned{EPOLLHUP});  // its own is gone
+  EXPECT_EQ(perf_poll(*one.event), unsigned{EPOLLHUP});  // its own ring is gone
   EXPECT_EQ(&one.mapping.rb(), rb);
   EXPECT_EQ(two.output(4), 0);
   {
@@ -220,7 +220,7 @@ TEST(PerfEventSetOutputTest, RefusesATargetThatTheKernelRefuses) {
   EXPECT_EQ(perf_event_set_output(*redirected, redirected.get()), -EINVAL);
 }
 
-// K42: clockid is a clock only with use_clockid.
+// K42: clockid selects a clock only with use_clockid.
 TEST(PerfEventSetOutputTest, ComparesTheClocksThatAreUsed) {
   perf_event_attr attr = bpf_output();
   attr.clockid = 4;
@@ -234,7 +234,7 @@ TEST(PerfEventSetOutputTest, ComparesTheClocksThatAreUsed) {
   EXPECT_EQ(perf_event_set_output(*event_like(attr), used.event.get()), -EINVAL);
 }
 
-// An event that redirects its output, and what undoes it.
+// An event that redirects its output, and the two ways to undo it.
 TEST(PerfEventSetOutputTest, ARedirectionLastsUntilItIsTakenBackOrTheRingGoes) {
   TestRing ring;
   std::optional<perf_file> second = event_like(bpf_output());
@@ -249,7 +249,7 @@ TEST(PerfEventSetOutputTest, ARedirectionLastsUntilItIsTakenBackOrTheRingGoes) {
   EXPECT_EQ(ring.rb().event_list.size(), 2u);
   ASSERT_EQ(ring.file.delete_elem(1), 0);
   second.reset();
-  EXPECT_EQ(ring.rb().event_list.size(), 1u);  // the event has left it
+  EXPECT_EQ(ring.rb().event_list.size(), 1u);  // the event has left the list
 }
 
 TEST(PerfEventSetOutputTest, TheLastUnmappingOfTheRingEndsTheRedirection) {
@@ -272,7 +272,7 @@ TEST(PerfEventSetOutputTest, TheLastUnmappingOfTheRingEndsTheRedirection) {
   }
 }
 
-// Waiters are woken when the event gets another ring, not when it gets its first.
+// Waiters are woken when the event gets another ring, but not when it gets its first.
 TEST(PerfEventSetOutputTest, WakesTheWaitersOfTheOldRing) {
   struct Waiter : wait_queue_entry {
     int woken = 0;

@@ -1,4 +1,4 @@
-// The ring's flag is taken by one poll, and the other answers of a poll: K26, K29, K32 to K34.
+// One poll takes the ring's flag, and the other results of a poll: K26, K29, K32 to K34.
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -28,7 +28,7 @@ TEST(PerfPollTest, ARingHasOneFlagAndAnyPollTakesIt) {
   ASSERT_EQ(ring.output(4), 0);
   ASSERT_EQ(ring.output(4), 0);
   ring.consume();
-  EXPECT_EQ(perf_poll(*ring.event), kReadable);  // stale, and one for two
+  EXPECT_EQ(perf_poll(*ring.event), kReadable);  // stale, and one flag for two records
   EXPECT_EQ(perf_poll(*ring.event), 0u);
 }
 
@@ -40,7 +40,7 @@ TEST(PerfPollTest, APollForOutTakesTheFlagToo) {
   EXPECT_EQ(do_poll({&out, 1}), 0);
   EXPECT_EQ(out.revents, 0);
   pollfd in{ring.event.get(), EPOLLIN, 0x7f};
-  EXPECT_EQ(do_poll({&in, 1}), 0);  // it is gone
+  EXPECT_EQ(do_poll({&in, 1}), 0);  // the flag is gone
   ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(do_poll({&in, 1}), 1);
   EXPECT_EQ(in.revents, EPOLLIN);
@@ -62,12 +62,12 @@ TEST(PerfPollTest, TheFirstPolledOfEventsThatShareARingTakesTheFlag) {
   EXPECT_EQ(perf_poll(*ring.event), 0u);
 }
 
-// The two may have but one processor; where they have more, they are to meet, and not take turns.
+// With one processor the threads must take turns; with more they should overlap, so yield seldom.
 void yield_sometimes(unsigned looks_in_vain) {
   if (looks_in_vain % 2000 == 1999) std::this_thread::yield();
 }
 
-// The swap is one access: a wakeup beside a poll is seen by this poll or by the next.
+// The swap is a single access: the same poll or the next one reports a flag set concurrently.
 TEST(PerfPollTest, AFlagSetBesideAPollIsNotLost) {
   TestRing ring;
   std::atomic<unsigned> given{0};
@@ -84,7 +84,7 @@ TEST(PerfPollTest, AFlagSetBesideAPollIsNotLost) {
     }
     given = ~0U;
   }};
-  // Between two looks it has at most one to miss; none is given before the last is taken.
+  // Each flag is taken before the next is set, so the reader can miss at most the last.
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{60};
   for (unsigned look = 1; given != ~0U && std::chrono::steady_clock::now() < patience; ++look) {
     if (perf_poll(*ring.event) != 0) {
@@ -105,7 +105,7 @@ TEST(PerfPollTest, AnEventWithoutARingHangsUp) {
   EXPECT_EQ(perf_poll(*unmapped), unsigned{EPOLLHUP});
   EXPECT_EQ(perf_poll(*unmapped), unsigned{EPOLLHUP});
   pollfd fd{unmapped.get(), 0, 0};
-  EXPECT_EQ(do_poll({&fd, 1}), 1);  // whether asked for or not
+  EXPECT_EQ(do_poll({&fd, 1}), 1);  // reported even if not requested
   EXPECT_EQ(fd.revents, EPOLLHUP);
   TestRing ring;
   {
@@ -141,7 +141,7 @@ TEST(PerfPollTest, ACpuThatWentOfflineDoesNotHangUp) {
 class EventfdWaiterTest : public testing::Test {
  protected:
   ~EventfdWaiterTest() override { ::close(fd); }
-  // How often it was woken since the last call.
+  // Returns the number of wakeups since the last call.
   __u64 woken() const {
     __u64 count = 0;
     if (::read(fd, &count, sizeof(count)) != sizeof(count)) {
@@ -190,7 +190,7 @@ TEST_F(EventfdWaiterTest, TheLastUnmappingSignalsTheEventfd) {
   EXPECT_EQ(woken(), 1u);
 }
 
-// K28: the outer reports, and has taken the flag from the inner.
+// K28: the outer instance reports, and has taken the inner instance's flag.
 TEST(NestedEventpollTest, ReportsOnlyTheOuter) {
   TestRing ring;
   eventpoll inner, outer;  // a target outlives its membership
@@ -212,16 +212,16 @@ TEST(NestedEventpollTest, APollTakesFlagsUpToTheFirstThatIsSet) {
   ASSERT_EQ(inner.add(*two.event, kReadable, 2), 0);
   ASSERT_EQ(one.output(4), 0);
   ASSERT_EQ(two.output(4), 0);
-  EXPECT_EQ(perf_poll(*one.event), kReadable);  // somebody else takes it
+  EXPECT_EQ(perf_poll(*one.event), kReadable);  // another poll takes it
   ASSERT_EQ(outer.add(inner, EPOLLIN, 3), 0);
-  EXPECT_EQ(two.rb().poll, 0u);  // the look of ADD has taken the second's
+  EXPECT_EQ(two.rb().poll, 0u);  // the poll in ADD has taken the flag of `two`
   EXPECT_EQ(wait(outer), kNothing);
   ASSERT_EQ(one.output(4), 0);
   EXPECT_EQ(wait(outer), report(3, EPOLLIN));
   EXPECT_EQ(wait(inner), kNothing);
 }
 
-// The inner's item is still listed when it is woken again.
+// The inner instance's item is still listed when it is woken again.
 TEST(NestedEventpollTest, EachWakeupOfTheInnerWakesTheOuter) {
   TestRing ring;
   eventpoll inner, outer;  // a target outlives its membership
@@ -234,7 +234,7 @@ TEST(NestedEventpollTest, EachWakeupOfTheInnerWakesTheOuter) {
   }
 }
 
-// An inner one that reports HUP again and again is ready again and again.
+// An inner instance that keeps reporting HUP stays ready.
 TEST(NestedEventpollTest, EveryWaitReturnsTheHangup) {
   const perf_file unmapped = must(perf_event_open(bpf_output(), 3, 8));
   eventpoll inner, outer;  // a target outlives its membership
@@ -248,7 +248,8 @@ TEST(NestedEventpollTest, EveryWaitReturnsTheHangup) {
   EXPECT_EQ(wait(outer), kNothing);
 }
 
-// K28: it is not even looked at by an outer one that asks for anything else, and the flag stays.
+// K28: an outer instance that requests anything else does not poll the inner one, and the flag
+// stays.
 TEST(NestedEventpollTest, WakesOnlyWaitersThatAskForIn) {
   for (const __u32 events : {0u, unsigned{EPOLLOUT}, unsigned{EPOLLRDNORM}}) {
     TestRing ring;
@@ -261,8 +262,8 @@ TEST(NestedEventpollTest, WakesOnlyWaitersThatAskForIn) {
   }
 }
 
-// The outer one, which is edge-triggered, hears of the hangup once, and not again by MOD: the inner
-// one's item is still listed.
+// The outer instance is edge-triggered. It learns of the hangup once; MOD does not report it again,
+// because the inner instance's item is still listed.
 TEST(NestedEventpollTest, ModifyingAListedItemDoesNotWakeTheOuter) {
   TestRing ring;
   eventpoll inner, outer;  // a target outlives its membership

@@ -1,10 +1,10 @@
 #ifndef HARNESS_KERNEL_RING_BUFFER_H_
 #define HARNESS_KERNEL_RING_BUFFER_H_
 
-// The ring, as kernel/events/ring_buffer.c and internal.h at v6.18 have it. The README says which
-// function mirrors which. Everything runs on the CPU that the ring's events are bound to, where one
-// writer interrupts another and never runs beside it: only data_head, data_tail, the data and
-// `poll` are shared with other threads (and `paused`, which an ioctl sets).
+// The ring, as in kernel/events/ring_buffer.c and internal.h at v6.18. The README maps these
+// functions to the kernel's. Everything runs on the CPU to which the ring's events are bound:
+// writers interrupt one another there and never run in parallel. Other threads share only
+// data_head, data_tail, the data, `poll`, and `paused`, which an ioctl sets.
 
 #include <linux/perf_event.h>
 #include <linux/types.h>
@@ -20,13 +20,13 @@
 
 namespace perfring::kernel {
 
-// One reservation, and how far it is filled.
+// One reservation, and the progress of filling it.
 struct perf_output_handle {
   perf_event* event = nullptr;
   perf_buffer* rb = nullptr;
   __u64 wakeup = 0;
-  std::byte* addr = nullptr;  // where the next byte goes
-  __u64 size = 0;             // what is left of its page
+  std::byte* addr = nullptr;  // address of the next byte
+  __u64 size = 0;             // bytes left in the page of `addr`
   __u64 page = 0;
 };
 
@@ -36,7 +36,7 @@ inline void HardwareCpu::irq_work_queue(perf_event& event) {
 
 template <Cpu C>
 void perf_output_wakeup(C& cpu, perf_output_handle& handle) {
-  // atomic_set(): it is the wakeup that orders it.
+  // atomic_set() in the kernel: the wakeup itself provides the ordering.
   handle.rb->poll.store(EPOLLIN | EPOLLRDNORM, std::memory_order_release);
   cpu.step();
   cpu.irq_work_queue(*handle.event);
@@ -50,9 +50,9 @@ void perf_output_get_handle(C& cpu, perf_output_handle& handle) {
   handle.wakeup = handle.rb->wakeup;
 }
 
-// The same before 5.2 (1b038c6e05ff "perf/ring_buffer: Fix exposing a temporarily decreased
-// data_head"): nest is 0 before data_head is stored. What interrupts it in between publishes more,
-// and then data_head goes back, until the loop comes round (K59).
+// perf_output_put_handle() before 5.2 (1b038c6e05ff "perf/ring_buffer: Fix exposing a temporarily
+// decreased data_head"): sets nest to 0 before it stores data_head. An interrupt in between
+// publishes more. Then data_head goes back, until the next turn of the loop (K59).
 template <Cpu C>
 void perf_output_put_handle_before_5_2(C& cpu, perf_output_handle& handle) {
   perf_buffer& rb = *handle.rb;
@@ -76,8 +76,9 @@ void perf_output_put_handle_before_5_2(C& cpu, perf_output_handle& handle) {
   if (wakes) perf_output_wakeup(cpu, handle);
 }
 
-// Only the outermost writer publishes, again and again until no interrupt came in between: a record
-// that an interrupt writes between the last read of `head` and nest = 0 would stay unpublished.
+// Only the outermost writer publishes. It repeats until no interrupt came in between: a record that
+// an interrupt writes between the last read of `head` and nest = 0 would otherwise stay
+// unpublished.
 template <Cpu C>
 void perf_output_put_handle(C& cpu, perf_output_handle& handle) {
   perf_buffer& rb = *handle.rb;
@@ -109,7 +110,7 @@ void perf_output_put_handle(C& cpu, perf_output_handle& handle) {
   if (wakes) perf_output_wakeup(cpu, handle);
 }
 
-// One byte always stays free, so a full ring and an empty one differ (K12).
+// One byte always stays free, to distinguish a full ring from an empty one (K12).
 constexpr __u64 circ_space(__u64 head, __u64 tail, __u64 size) {
   return (tail - (head + 1)) & (size - 1);
 }
@@ -120,8 +121,8 @@ inline bool ring_buffer_has_space(const perf_buffer& rb, __u64 head, __u64 tail,
                   : circ_space(head, tail, rb.data_size()) >= size;
 }
 
-// kernel/events/ring_buffer.c, DEFINE_OUTPUT_COPY: page by page. No `from`: the bytes are skipped
-// and keep what they were (K2).
+// kernel/events/ring_buffer.c, DEFINE_OUTPUT_COPY: copies page by page. If `from` is null, skips
+// the bytes, which keep their old values (K2).
 template <Cpu C>
 void output_copy(C& cpu, perf_output_handle& handle, const void* from, __u64 length) {
   const auto* bytes = static_cast<const std::byte*>(from);
@@ -154,8 +155,8 @@ void perf_output_skip(C& cpu, perf_output_handle& handle, __u64 length) {
   output_copy(cpu, handle, nullptr, length);
 }
 
-// core.c, __perf_event__output_id_sample(): what attr.sample_id_all adds to records other than
-// samples (K20).
+// core.c, __perf_event__output_id_sample(): the fields that attr.sample_id_all adds to records
+// other than samples (K20).
 template <Cpu C>
 void perf_event__output_id_sample(C& cpu, perf_output_handle& handle, const perf_event& event,
                                   const perf_sample_data& data) {
@@ -168,7 +169,7 @@ void perf_event__output_id_sample(C& cpu, perf_output_handle& handle, const perf
   if (type & PERF_SAMPLE_IDENTIFIER) perf_output_put(cpu, handle, data.id);
 }
 
-// An interrupt can come between the failed space check and this.
+// An interrupt can come between the failed space check and the count of the loss.
 template <Cpu C>
 int output_refused(C& cpu, perf_buffer& rb, perf_event& event) {
   cpu.step();
@@ -184,12 +185,12 @@ struct lost_event {
   __u64 lost;
 };
 
-// The LOST that precedes a record, in the record's reservation (K14).
+// The LOST in front of a record, in the same reservation (K14).
 template <Cpu C>
 void output_lost(C& cpu, perf_output_handle& handle, const perf_event& event,
                  const perf_sample_data& data) {
   cpu.step();
-  const __u64 lost = std::exchange(handle.rb->lost, 0);  // 0, if an interrupt has reported them
+  const __u64 lost = std::exchange(handle.rb->lost, 0);  // 0 if an interrupt reported them
   cpu.on_lost_record(*handle.rb, lost);
   lost_event record{{PERF_RECORD_LOST, 0, sizeof(lost_event)}, event.id, lost};
   if (event.attr.sample_id_all != 0) record.header.size += event.id_header_size;
@@ -197,7 +198,7 @@ void output_lost(C& cpu, perf_output_handle& handle, const perf_event& event,
   if (event.attr.sample_id_all != 0) perf_event__output_id_sample(cpu, handle, event, data);
 }
 
-// Points the handle at the bytes of a reservation that starts at `position`.
+// Points the handle to the bytes of a reservation that starts at `position`.
 inline void point_at(perf_output_handle& handle, __u64 position) {
   const perf_buffer& rb = *handle.rb;
   const __u64 page_size = __u64{1} << rb.page_shift;
@@ -207,7 +208,7 @@ inline void point_at(perf_output_handle& handle, __u64 position) {
   handle.size = page_size - offset;
 }
 
-// As try_cmpxchg(): on failure, `seen` is the current value.
+// Like try_cmpxchg(): on failure, sets `seen` to the current value.
 inline bool local_try_cmpxchg(__u64& field, __u64& seen, __u64 value) {
   if (field != seen) {
     seen = field;
@@ -217,8 +218,9 @@ inline bool local_try_cmpxchg(__u64& field, __u64& seen, __u64 value) {
   return true;
 }
 
-// Once for each record, however far behind `wakeup` is (K30). Writers that interrupt one another
-// here add the watermark each, and may so take `wakeup` past the head: see moments_test.cc.
+// Adds the watermark at most once per record, even if `wakeup` is further behind (K30). Writers
+// that interrupt one another here each add it, which may move `wakeup` past the head: see
+// moments_test.cc.
 template <Cpu C>
 void count_bytes_for_wakeup(C& cpu, perf_buffer& rb, __u64 head) {
   const __u64 watermark = rb.unsigned_long(static_cast<__u64>(rb.watermark));
@@ -228,8 +230,8 @@ void count_bytes_for_wakeup(C& cpu, perf_buffer& rb, __u64 head) {
   rb.wakeup = rb.unsigned_long(rb.wakeup + watermark);
 }
 
-// kernel/events/ring_buffer.c, __perf_output_begin(). `size` is header.size, which has only 16
-// bits, and the space check sees no more than that (K10). 0, or -ENOSPC.
+// kernel/events/ring_buffer.c, __perf_output_begin(). `size` is header.size with its 16 bits; the
+// space check uses only those (K10). Returns 0 or -ENOSPC.
 template <Cpu C>
 int perf_output_begin(C& cpu, perf_output_handle& handle, const perf_sample_data& data,
                       perf_event& event, __u64 size) {
@@ -242,7 +244,7 @@ int perf_output_begin(C& cpu, perf_output_handle& handle, const perf_sample_data
   handle.rb = &rb;
   handle.event = &event;
   cpu.step();
-  const bool have_lost = static_cast<__s32>(rb.lost) != 0;  // an int
+  const bool have_lost = static_cast<__s32>(rb.lost) != 0;  // an int in the kernel
   if (have_lost) {
     size += sizeof(lost_event);
     if (event.attr.sample_id_all != 0) size += event.id_header_size;
@@ -256,8 +258,8 @@ int perf_output_begin(C& cpu, perf_output_handle& handle, const perf_sample_data
     cpu.step();
     const __u64 tail = rb.unsigned_long(cpu.read_once(rb.user_page->data_tail));
     const bool fits = rb.overwrite || ring_buffer_has_space(rb, offset, tail, size, backward);
-    // A, matches D. A processor keeps what is stored behind a branch after the read that decides
-    // it, whichever way it goes: a refused output's, too.
+    // Barrier A, pairs with D. The processor does not move a store after a branch before the read
+    // that decides the branch, whichever way it goes. This includes the stores of a refused output.
     cpu.control_dependency(rb.user_page->data_tail);
     if (!fits) {
       output_refused(cpu, rb, event);

@@ -14,20 +14,22 @@
 
 namespace perfring::kernel {
 
-// Gives a memfd (MFD_ALLOW_SEALING) its length for good, as an event's descriptor cannot be cut off
-// either: whoever reads what another process has cut off is ended by SIGBUS. 0 or an errno.
+// Sets the length of a memfd (MFD_ALLOW_SEALING) and seals it: a process that reads a mapping after
+// another process has truncated the file is killed by SIGBUS. An event's descriptor cannot be
+// truncated either. Returns 0 or an errno.
 inline int give_length(int fd, std::size_t length) noexcept {
   constexpr int kForGood = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (::ftruncate(fd, static_cast<off_t>(length)) != 0) return errno;
   if (::fcntl(fd, F_ADD_SEALS, kForGood) != 0) return errno;
-  struct stat of{};  // another process may have cut it off before it was sealed
+  struct stat of{};  // another process may have truncated it before it was sealed
   if (::fstat(fd, &of) != 0) return errno;
   return of.st_size == static_cast<off_t>(length) ? 0 : EINVAL;
 }
 
-// Zeroed memory for perf_mmap(): a page, and the data. Byte for byte what the kernel would map, as
-// a memfd, so that another process (which inherits fd(), or the memory itself) can be at its other
-// end; none can change its length. Throws std::system_error if the machine has no memory for it.
+// Zeroed memory for perf_mmap(): one page, then the data, in the layout of the kernel's mapping. It
+// is a memfd, so that another process, which inherits fd() or the mapping, can be the other end of
+// the ring. Nobody can change its length. Throws std::system_error if the machine has no memory for
+// it.
 class RingMemory {
  public:
   explicit RingMemory(std::size_t nr_pages, std::size_t page_size = 4096)

@@ -77,10 +77,10 @@ TEST(RingMemoryTest, AMovedMappingIsUnmappedOnce) {
   }
   EXPECT_EQ(descriptors(), before);
   unsigned char resident = 0;
-  EXPECT_NE(::mincore(base, 8192, &resident), 0);  // not mapped any more
+  EXPECT_NE(::mincore(base, 8192, &resident), 0);  // no longer mapped
 }
 
-// The first descriptor that is free, where standard input is closed.
+// 0 is the lowest free descriptor when standard input is closed.
 TEST(RingMemoryTest, ADescriptorOf0IsOwnedAndClosed) {
   const int input = ::dup(0);
   ::close(0);
@@ -112,7 +112,7 @@ TEST(RingMemoryTest, ThrowsWhatTheMachineRefuses) {
   EXPECT_EQ(descriptors(), before) << "and keeps nothing open";
 }
 
-// How much a ring holds, and where it is full: K12, K13, K17, K18, K39, K40, K47.
+// The capacity of a ring, and when it is full: K12, K13, K17, K18, K39, K40, K47.
 
 using Bytes = std::vector<std::byte>;
 
@@ -134,7 +134,7 @@ TEST(PerfOutputBeginTest, AFullRingHoldsAsManyRecordsAsFit) {
   }
 }
 
-// K12: the ring's size less 8 fits, and no more.
+// K12: the ring's size minus 8 fits, and no more.
 TEST(PerfOutputBeginTest, ARingNeverTakesItsLastEightBytes) {
   for (const bool backward : {false, true}) {
     RingSetup setup;
@@ -179,7 +179,7 @@ TEST(PerfOutputBeginTest, TheTailCountsModuloTheRing) {
   }
 }
 
-// K12, K17: with a tail off the grid the free space can be what is needed, to the byte.
+// K12, K17: with a tail off the 8-byte grid, the free space can match the record to the byte.
 TEST(PerfOutputBeginTest, ATailOffTheGridLeavesRoomThatFitsExactly) {
   for (const bool backward : {false, true}) {
     RingSetup setup;
@@ -187,10 +187,10 @@ TEST(PerfOutputBeginTest, ATailOffTheGridLeavesRoomThatFitsExactly) {
     TestRing ring{setup};
     ASSERT_EQ(ring.output(4), 0);
     ring.tail(backward ? 0 - std::uint64_t{32} : 32);
-    EXPECT_EQ(ring.output(4), -ENOSPC);  // 15 free
+    EXPECT_EQ(ring.output(4), -ENOSPC);  // 15 bytes free
     ring.rb().lost = 0;
     ring.tail(backward ? 0 - std::uint64_t{33} : 33);
-    EXPECT_EQ(ring.output(4), 0);  // 16
+    EXPECT_EQ(ring.output(4), 0);  // 16 bytes free
     EXPECT_EQ(ring.output(4), -ENOSPC);
   }
 }
@@ -246,7 +246,7 @@ TEST(PerfOutputBeginTest, A32BitKernelWrapsItsHead) {
   EXPECT_EQ(ring.head(), 0x4860u + 65528u);
 }
 
-// K47, K50: start_at() takes over what a kernel of 32 bits would have, and a tail of 64.
+// K47, K50: start_at() sets the data_head that a 32-bit kernel would show, and a 64-bit data_tail.
 TEST(PerfOutputBeginTest, ARingStartsAtAnyPosition) {
   const std::uint64_t position = 0x1'0001'4860;
   TestRing narrow{{.word = Word::k32}};

@@ -1,7 +1,7 @@
 #ifndef HARNESS_KERNEL_SAMPLE_H_
 #define HARNESS_KERNEL_SAMPLE_H_
 
-// A sample, written: perf_output_sample() of kernel/events/core.c at v6.18.
+// Writes a sample: perf_output_sample() from kernel/events/core.c at v6.18.
 
 #include <linux/perf_event.h>
 #include <linux/types.h>
@@ -12,8 +12,8 @@
 
 namespace perfring::kernel {
 
-// `events` and `wakeup_events` are int here (K30: 2^31 fires each time). Writers that interrupt one
-// another here subtract each, and may so take rb.events below 0: see moments_test.cc.
+// `events` and `wakeup_events` are ints here (K30: 2^31 fires each time). Writers that interrupt
+// one another here each subtract, which may make rb.events negative: see moments_test.cc.
 template <Cpu C>
 void count_for_wakeup(C& cpu, const perf_event& event, perf_buffer& rb) {
   const auto wakeup_events = static_cast<__s32>(event.attr.wakeup_events);
@@ -50,7 +50,7 @@ void perf_output_sample(C& cpu, perf_output_handle& handle, const perf_event_hea
   count_for_wakeup(cpu, event, *handle.rb);
 }
 
-// kernel/events/core.c, perf_event_output(). 0, or -ENOSPC.
+// kernel/events/core.c, perf_event_output(). Returns 0 or -ENOSPC.
 template <Cpu C>
 int perf_event_output(C& cpu, perf_event& event, perf_sample_data& data) {
   perf_output_handle handle;

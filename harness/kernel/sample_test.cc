@@ -1,4 +1,4 @@
-// A sample's bytes: K1 to K10, K19, K22, K25.
+// The bytes of a sample: K1 to K10, K19, K22, K25.
 
 #include "harness/kernel/sample.h"
 
@@ -25,7 +25,7 @@ TEST(PerfOutputSampleTest, ASampleHasTheSizesOfTheTable) {
     EXPECT_EQ(ring.size_at(0), size);
     EXPECT_EQ(ring.raw_at(0), raw);
     EXPECT_EQ(ring.at(12, payload), ring.payload);
-    // K2: neither the padding nor what follows is written.
+    // K2: the kernel writes neither the padding nor the bytes after it.
     EXPECT_EQ(ring.at(12 + payload, raw - payload + 8), Bytes(raw - payload + 8, std::byte{0xee}));
   }
 }
@@ -43,7 +43,7 @@ TEST(PerfOutputSampleTest, ASampleIsWrittenByteForByte) {
   EXPECT_EQ(ring.at(0, 24), expected);
 }
 
-// K6, K7, K8: and the whole payload is copied.
+// K6, K7, K8: and the kernel copies the whole payload.
 TEST(PerfOutputSampleTest, HeaderSizeWrapsAt16Bits) {
   struct {
     std::size_t payload;
@@ -74,7 +74,7 @@ TEST(PerfOutputSampleTest, ASampleOfSizeZeroIsOverwrittenByTheNext) {
   EXPECT_EQ(ring.at(0, 16), Bytes(Expected{}.header(9, 1, 16).u32(4).bytes({1, 2, 3, 4})));
 }
 
-// K8, K9: a header without its raw size, for the next record begins where that was.
+// K8, K9: a header without a raw size: the next record begins at the raw size's place.
 TEST(PerfOutputSampleTest, ASampleOfSizeEightIsFollowedInsideItsPayload) {
   TestRing ring{{.pages = 32}};
   ASSERT_EQ(ring.output(65532), 0);
@@ -85,7 +85,7 @@ TEST(PerfOutputSampleTest, ASampleOfSizeEightIsFollowedInsideItsPayload) {
                                       .header(9, 1, 16)
                                       .u32(4)
                                       .bytes({1, 2, 3, 4})
-                                      .bytes({13, 14, 15, 16})));  // what spilled
+                                      .bytes({13, 14, 15, 16})));  // the payload that spilled
 }
 
 // K10
@@ -101,7 +101,7 @@ TEST(PerfOutputSampleTest, ASampleWhoseSizeWrapsOverwritesUnreadRecords) {
   EXPECT_EQ(ring.at(0, 16), Bytes(ring.payload.end() - 112, ring.payload.end() - 96));
 }
 
-// K3: a record of 65528 bytes is the largest; each field takes 8 of them.
+// K3: the largest record has 65528 bytes, and each field takes 8 of them.
 TEST(PerfOutputSampleTest, TheLargestPayloadShrinksWithTheOtherFields) {
   struct {
     __u64 type;
@@ -122,7 +122,7 @@ TEST(PerfOutputSampleTest, TheLargestPayloadShrinksWithTheOtherFields) {
   }
 }
 
-// K19: each kind of field alone, before RAW.
+// K19: each field alone, before RAW.
 TEST(PerfOutputSampleTest, ASampleHasEachFieldOfItsType) {
   struct {
     __u64 type;
@@ -180,7 +180,7 @@ TEST(PerfOutputSampleTest, ASampleOfNoTypeIsAHeader) {
       Bytes(Expected{}.header(9, 1, 8).bytes({0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee})));
 }
 
-// The output that interrupts takes its time later, and its place in the ring earlier.
+// The output of the interrupt reads the time later, and reserves earlier.
 struct InterruptedCpu : TestCpu {
   std::function<void()> interrupt;
   void step() {
@@ -201,7 +201,8 @@ TEST(PerfOutputSampleTest, TimeIsTakenBeforeTheReservation) {
   EXPECT_EQ(ring.field<std::uint64_t>(24 + 8), 1000u);
 }
 
-// Wherever a record begins, also where it, or a field of it, straddles pages and the ring's end.
+// A record may begin at any position, and it or one of its fields may straddle pages and the ring's
+// end.
 TEST(PerfOutputSampleTest, ASampleMayLieAnywhere) {
   const __u64 type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER;
   for (std::uint64_t start = 0; start < 4 * kPage; start += 8) {
@@ -216,12 +217,12 @@ TEST(PerfOutputSampleTest, ASampleMayLieAnywhere) {
   }
 }
 
-// And where pages are of 64 KiB, as some processors have them.
+// The same with pages of 64 KiB, which some processors have.
 TEST(PerfOutputSampleTest, ASampleMayLieAnywhereInLargerPages) {
   constexpr std::uint64_t kLarge = 65536;
   for (std::uint64_t page = 0; page < 4 * kLarge; page += kPage) {
     TestRing ring{{.pages = 2, .page_shift = 16}};
-    const std::uint64_t start = page + kPage - 264;  // so that the end of a page is in its midst
+    const std::uint64_t start = page + kPage - 264;  // puts a 4 KiB boundary inside the record
     start_at(ring.rb(), start);
     ASSERT_EQ(ring.output(5000), 0);
     ASSERT_EQ(ring.head(), start + 5016);

@@ -1,7 +1,7 @@
 #ifndef HARNESS_KERNEL_TESTING_H_
 #define HARNESS_KERNEL_TESTING_H_
 
-// For this folder's tests: a ring with an event and a map's entry 0, and expected bytes.
+// For this folder's tests: a ring with an event and entry 0 of a map, and expected bytes.
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -34,7 +34,7 @@ namespace perfring::kernel {
 inline constexpr std::size_t kPage = 4096;
 inline constexpr unsigned kReadable = EPOLLIN | EPOLLRDNORM;
 
-// CPU 3, process 77, thread 78, at a time that the test says.
+// CPU 3, process 77, thread 78, at a time that the test sets.
 struct TestCpu : HardwareCpu {
   TestCpu() {
     id = 3;
@@ -65,7 +65,7 @@ struct RingSetup {
   unsigned page_shift = 12;
 };
 
-// Bytes in this machine's order, one field after the other.
+// Builds expected bytes field by field, in native byte order.
 class Expected {
  public:
   Expected& u16(std::uint16_t value) { return put(value); }
@@ -78,12 +78,12 @@ class Expected {
   Expected& header(std::uint32_t type, std::uint16_t misc, std::uint16_t size) {
     return u32(type).u16(misc).u16(size);
   }
-  operator std::vector<std::byte>() const { return bytes_; }  // NOLINT: it is one
+  operator std::vector<std::byte>() const { return bytes_; }  // NOLINT: implicit on purpose
 
  private:
   template <class T>
   Expected& put(T value) {
-    // Byte by byte: at -O3 g++ 12 takes insert() for a write beyond the end.
+    // Push byte by byte: at -O3, g++ 12 warns about insert() as a write past the end.
     for (const std::byte byte : std::bit_cast<std::array<std::byte, sizeof value>>(value)) {
       bytes_.push_back(byte);
     }
@@ -92,7 +92,7 @@ class Expected {
   std::vector<std::byte> bytes_;
 };
 
-// An event with id 7 on CPU 3, its ring, in which every byte is 0xee, and a map that has it as 0.
+// An event with id 7 on CPU 3, its ring filled with 0xee, and a map with the event as entry 0.
 template <class C = TestCpu>
 struct TestRing {
   explicit TestRing(const RingSetup& setup = {})
@@ -108,17 +108,17 @@ struct TestRing {
   perf_event_mmap_page& page() const { return *rb().user_page; }
   std::uint64_t head() const { return page().data_head; }
   void tail(std::uint64_t value) { page().data_tail = value; }
-  // All records are consumed.
+  // Consumes all records.
   void consume() { tail(head()); }
 
-  // The payload of this size: 1, 2, 3...
+  // Outputs a payload of this size: 1, 2, 3...
   int output(std::size_t size, __u64 flags = 0) {
     payload.resize(size);
     for (std::size_t i = 0; i < size; ++i) payload[i] = static_cast<std::byte>(i + 1);
     return bpf_perf_event_output(cpu, *map, flags, payload);
   }
 
-  // Outputs until one is refused. Returns how many were accepted.
+  // Outputs until one is refused. Returns the number of accepted records.
   std::size_t fill(std::size_t size) {
     std::size_t accepted = 0;
     int error = 0;
@@ -128,7 +128,7 @@ struct TestRing {
     return accepted;
   }
 
-  // The ring's bytes from a position on.
+  // Returns `size` bytes of the ring from `position` on.
   std::vector<std::byte> at(std::uint64_t position, std::size_t size) const {
     std::vector<std::byte> found;
     for (std::size_t i = 0; i < size; ++i) {
@@ -155,7 +155,7 @@ struct TestRing {
   std::vector<std::byte> payload;
 };
 
-// For tests of eventpoll: what a wait reports.
+// For tests of eventpoll: the reports of a wait.
 
 using Reports = std::vector<std::pair<__u64, __u32>>;  // data, events
 
@@ -179,14 +179,14 @@ inline Reports report(__u64 data, __u32 events = kReadable) {
 
 inline constexpr std::size_t kLevels = 3;
 inline constexpr unsigned kNever = ~0U;
-// The step between the two lines of perf_output_get_handle().
+// The step between the two lines of perf_output_get_handle(), where a wakeup can be forgotten.
 inline constexpr unsigned kForgetful = 2;
 
-// Each level's output is interrupted once, at its step number `at`, by the next level's. Records
-// every tracepoint.
+// A Cpu on which the output of each level is interrupted once, at its step number `at`, by the
+// output of the next level. Records every tracepoint.
 struct NestingCpu : TestCpu {
   std::array<unsigned, kLevels> at{kNever, kNever, kNever};
-  unsigned again = kNever;  // at this step of the outermost, the third output comes, too
+  unsigned again = kNever;  // the third output also interrupts the outermost one at this step
   std::array<unsigned, kLevels> steps{};
   std::function<void(std::size_t level)> interrupt;
   std::function<void()> barrier;
@@ -194,7 +194,7 @@ struct NestingCpu : TestCpu {
 
   struct Reservation {
     __u64 position, size;
-    std::optional<__u64> lost;  // the count of its LOST, if it has one
+    std::optional<__u64> lost;  // the count of its LOST, if it contains one
     int level;
   };
   std::vector<Reservation> reservations;
@@ -231,7 +231,7 @@ struct NestingCpu : TestCpu {
   void on_reserve(const perf_buffer&, __u64 position, std::size_t size) {
     reservations.push_back({position, size, {}, bpf_trace_nest_level});
   }
-  // The last reservation at this level is meant: the outputs that interrupted it have ended.
+  // The LOST belongs to the last reservation at this level: outputs that interrupted it have ended.
   void on_lost_record(const perf_buffer&, __u64 lost) {
     const auto own = std::ranges::find(reservations.rbegin(), reservations.rend(),
                                        bpf_trace_nest_level, &Reservation::level);

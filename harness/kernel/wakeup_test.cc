@@ -1,4 +1,4 @@
-// When the ring's flag is set: K30, K31.
+// When the kernel sets the ring's flag: K30, K31.
 
 #include <gtest/gtest.h>
 
@@ -26,8 +26,8 @@ RingSetup watermark(__u32 wakeup_watermark, Word word = Word::k64) {
   return setup;
 }
 
-// After which of `count` records the flag was set, the first being 1. Each is consumed at once,
-// unless the tail stays where it is.
+// Returns the records, counted from 1, after which the flag was set. With `consume`, each record is
+// consumed at once; otherwise the tail does not move.
 Records wakeups(const RingSetup& setup, std::size_t count, std::size_t payload = 52,
                 bool consume = true) {
   TestRing ring{setup};
@@ -40,7 +40,7 @@ Records wakeups(const RingSetup& setup, std::size_t count, std::size_t payload =
   return woken;
 }
 
-// K30: figures of the table, which do not depend on the tail.
+// K30: the table's numbers, which do not depend on the tail.
 TEST(PerfOutputWakeupTest, EveryWakeupEventsRecordsWakeOnce) {
   EXPECT_EQ(wakeups(events(1), 4, 4), (Records{1, 2, 3, 4}));
   EXPECT_EQ(wakeups(events(3), 9, 4), (Records{3, 6, 9}));
@@ -64,7 +64,7 @@ TEST(PerfOutputWakeupTest, PassingTheWatermarkWakesOnce) {
   EXPECT_EQ(wakeups(watermark(5000), 130), (Records{65, 129}));  // clamped
 }
 
-// K30, K40: a ring that is written backward counts the bytes all the same.
+// K30, K40: a ring that is written backward also counts bytes.
 TEST(PerfOutputWakeupTest, ABackwardRingWakes) {
   for (const Word word : {Word::k32, Word::k64}) {
     RingSetup setup = watermark(256, word);
@@ -73,7 +73,7 @@ TEST(PerfOutputWakeupTest, ABackwardRingWakes) {
   }
 }
 
-// A negative watermark of a 32-bit kernel is an unsigned long where it is compared: 2 GiB.
+// A 32-bit kernel compares a negative watermark as an unsigned long: 2 GiB.
 TEST(PerfOutputWakeupTest, AWatermarkOf2GiBIsPassedInAKernelOf32Bits) {
   TestRing ring{watermark(0x8000'0000, Word::k32)};
   ring.rb().wakeup = 0x8000'0000;
@@ -81,10 +81,10 @@ TEST(PerfOutputWakeupTest, AWatermarkOf2GiBIsPassedInAKernelOf32Bits) {
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
 }
 
-// K30: one record may pass it several times, and counts once.
+// K30: a record that passes the watermark several times counts once.
 TEST(PerfOutputWakeupTest, EachRecordMovesTheWakeupByOneWatermark) {
   TestRing ring{watermark(64)};
-  ASSERT_EQ(ring.output(500), 0);  // 512: the watermark is 7 behind
+  ASSERT_EQ(ring.output(500), 0);  // 512 bytes: `wakeup` stays 7 watermarks behind the head
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
   EXPECT_EQ(ring.rb().wakeup, 64u);
 }
@@ -101,7 +101,7 @@ TEST(PerfOutputWakeupTest, SettingsAreSignedWhereTheKernelsAre) {
   EXPECT_EQ(wakeups(watermark(0x7fff'ffff, Word::k32), 130), (Records{65, 129}));
 }
 
-// K30, K47: across 2^32, where head and W are of 32 bits.
+// K30, K47: across 2^32, where head and W have 32 bits.
 TEST(PerfOutputWakeupTest, GoesOnAcrossTheEndOfTheWord) {
   for (const RingSetup& setup : {watermark(256, Word::k32), watermark(256)}) {
     TestRing ring{setup};
@@ -113,7 +113,7 @@ TEST(PerfOutputWakeupTest, GoesOnAcrossTheEndOfTheWord) {
       if (perf_poll(*ring.event) != 0) woken.push_back(i);
     }
     EXPECT_EQ(woken, (Records{5, 9, 13, 17}));
-    EXPECT_EQ(ring.rb().wakeup, 0x200u);  // 4 * 256 on
+    EXPECT_EQ(ring.rb().wakeup, 0x200u);  // advanced by 4 * 256
   }
   TestRing counted{events(1, Word::k32)};
   counted.rb().wakeup = 0xffff'ffff;
@@ -122,7 +122,7 @@ TEST(PerfOutputWakeupTest, GoesOnAcrossTheEndOfTheWord) {
   EXPECT_EQ(perf_poll(*counted.event), kReadable);
 }
 
-// The event count is an unsigned long, from which an int is taken: here it grows by 2^31.
+// The event count is an unsigned long that the kernel reads as an int. Here it grows by 2^31.
 TEST(PerfOutputWakeupTest, CountsEventsInTheKernelsWord) {
   for (const Word word : {Word::k32, Word::k64}) {
     TestRing ring{events(0x8000'0000, word)};
@@ -133,7 +133,7 @@ TEST(PerfOutputWakeupTest, CountsEventsInTheKernelsWord) {
   }
 }
 
-// So a count that passes 2^32 is 0 in both, as an int.
+// A count that passes 2^32 is therefore 0 as an int for both words.
 TEST(PerfOutputWakeupTest, CountsEventsPastTheEndOfTheWord) {
   for (const Word word : {Word::k32, Word::k64}) {
     TestRing ring{events(1, word)};
@@ -146,7 +146,7 @@ TEST(PerfOutputWakeupTest, CountsEventsPastTheEndOfTheWord) {
   }
 }
 
-// The default is half the ring, however large that is, and the most is all of it.
+// The default is half the ring, however large the ring; the maximum is the whole ring.
 TEST(PerfOutputWakeupTest, AWatermarkCountsBytesOfTheWholeRing) {
   constexpr std::size_t kMany = 1024;
   EXPECT_EQ((TestRing{{.pages = kMany}}.rb().watermark), 2 << 20);
@@ -157,7 +157,7 @@ TEST(PerfOutputWakeupTest, AWatermarkCountsBytesOfTheWholeRing) {
   EXPECT_EQ(TestRing{setup}.rb().watermark, 4 << 20);
 }
 
-// K30: a watermark counts bytes, and replaces wakeup_events.
+// K30: a watermark counts bytes and replaces wakeup_events.
 TEST(PerfOutputWakeupTest, CountsEventsOrBytes) {
   EXPECT_EQ(wakeups(watermark(1), 3, 4), (Records{1, 2, 3}));
   EXPECT_EQ(wakeups(watermark(4000), 3, 4), Records{});
@@ -171,7 +171,7 @@ TEST(PerfOutputWakeupTest, ARefusedOutputDoesNotWake) {
   ASSERT_EQ(ring.output(5000), -ENOSPC);
   ASSERT_EQ(ring.output(5000), -ENOSPC);
   EXPECT_EQ(perf_poll(*ring.event), 0u);
-  ASSERT_EQ(ring.output(4), 0);  // LOST and sample: one event
+  ASSERT_EQ(ring.output(4), 0);  // LOST and sample count as one event
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
   ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(perf_poll(*ring.event), 0u);
@@ -187,7 +187,7 @@ TEST(PerfOutputWakeupTest, AFullRingNeverWakes) {
   EXPECT_EQ(perf_poll(*ring.event), 0u);
 }
 
-// The events are counted by the ring; how many are enough, or that none are, the writing one says.
+// The ring counts the events. The wakeup setting of the event that writes applies.
 TEST(PerfOutputWakeupTest, ASharedRingWakesAsTheWritingEventAsks) {
   TestRing ring{events(1000)};
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));  // wakeup_events = 1
@@ -205,8 +205,8 @@ struct CountingWaiter final : wait_queue_entry {
   unsigned woken = 0;
 };
 
-// core.c, ring_buffer_wakeup(): every event of rb->event_list, however many share the ring and
-// whichever of them writes.
+// core.c, ring_buffer_wakeup(): wakes every event on rb->event_list, for any number of events that
+// share the ring and any writer among them.
 TEST(PerfOutputWakeupTest, ASharedRingWakesTheWaitersOfEveryEvent) {
   for (std::size_t count = 1; count <= 5; ++count) {
     std::vector<CountingWaiter> waiters(count);  // woken once more when the ring goes

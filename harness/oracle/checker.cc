@@ -5,7 +5,7 @@
 namespace perfring::oracle {
 namespace {
 
-// Whether header.size was truncated, so that the record breaks the format (K6 to K8).
+// Returns true if header.size was truncated, which makes the record malformed (K6 to K8).
 bool is_oversize(const Written& written) {
   return record_size(written.payload.length) != written.size;
 }
@@ -60,7 +60,7 @@ void Checker::sample(const Sample& sample) {
 void Checker::finished_with(const PerfEvent& event) {
   const auto* const sample = std::get_if<Sample>(&event);
   if (sample == nullptr || violation() || phase_ != Phase::Synchronized || overwritten()) return;
-  if (after(ledger_.overwritten_until(), last_at_)) return;  // since it was delivered (K10)
+  if (after(ledger_.overwritten_until(), last_at_)) return;  // overwritten since its delivery (K10)
   if (!holds(*sample, last_)) {
     violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
   }
@@ -72,7 +72,7 @@ void Checker::consume_due() {
   ledger_.pop();
 }
 
-// Names the violation that a sample is which is not the due one.
+// Finds the invariant that a sample other than the due one violates.
 void Checker::unexpected(const Sample& sample) {
   const auto claim = claimed(sample);
   const bool whole = claim && holds(sample, *claim);
@@ -99,7 +99,7 @@ void Checker::unexpected(const Sample& sample) {
                       due_name));
 }
 
-// If the record that was due comes next, the two were swapped.
+// If the skipped record comes next, the two records were swapped. Otherwise one was lost.
 void Checker::resolve_skip(const Sample* next) {
   if (next != nullptr && holds(*next, skipped_)) {
     return violate(Invariant::order, name(skipped_) + " was delivered after what follows it");
@@ -155,8 +155,8 @@ void Checker::drain_ends() {
   released_ = watch_.tail();
 }
 
-// Takes from the ledger what the tail has passed. At the beginning of a record, or behind its LOST,
-// the next event is known again.
+// Pops the records that data_tail has passed. If data_tail is now at the start of a record, or just
+// after its LOST, the next event is known again.
 void Checker::resynchronize() {
   const std::uint64_t tail = watch_.tail();
   while (!ledger_.empty() && !after(ledger_.front().end(), tail)) {
@@ -175,7 +175,7 @@ void Checker::resynchronize() {
     received_.overwritten_lost += ledger_.front().lost;
     lost_delivered_ = true;
   }
-  phase_ = Phase::Synchronized;  // until the next event, if more is overwritten
+  phase_ = Phase::Synchronized;  // until the next event, if more bytes are overwritten
 }
 
 void Checker::settle() {
@@ -194,7 +194,7 @@ void Checker::settle() {
         fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.lost,
                     received_.lost + received_.overwritten_lost, ledger_.unreported()));
   }
-  // A LOST that stands alone is not a record (K7), but is taken for one if it is overwritten.
+  // A LOST that is alone is not an accepted record (K7), but counts as one in `overwritten`.
   const std::uint64_t visible = totals.accepted - totals.invisible;
   const std::uint64_t received = received_.delivered + received_.malformed;
   if (received + received_.overwritten < visible) {
@@ -204,7 +204,7 @@ void Checker::settle() {
   }
 }
 
-// Whether a slice starts at this position of the ring, unless it is empty.
+// Returns true if the slice starts at this position of the ring. An empty slice is at any position.
 bool Checker::is_at(Bytes head, std::uint64_t position) const {
   return head.empty() || head.data() == data_.data() + (position & (data_.size() - 1));
 }

@@ -1,4 +1,4 @@
-// Each invariant: a history that breaks it, made by hand, is reported under its name.
+// For each invariant, a hand-made history that breaks it is reported under its name.
 
 #include "harness/oracle/checker.h"
 
@@ -51,7 +51,7 @@ TEST_F(CheckerTest, AnUnpublishedSampleViolatesNoInvention) {
   expect(Invariant::no_invention);
 }
 
-// The record was published, but data_head had gone back when the drain began.
+// The record was published, but data_head had gone back by the time the drain began.
 TEST_F(CheckerTest, ASampleBeyondADataHeadThatWentBackViolatesNoInvention) {
   ring_.write(36);
   ring_.write(36);
@@ -63,7 +63,8 @@ TEST_F(CheckerTest, ASampleBeyondADataHeadThatWentBackViolatesNoInvention) {
   expect(Invariant::no_invention);
 }
 
-// A drain reads data_head, which then goes back: what it has read is delivered.
+// data_head goes back after the drain has read it: the drain still delivers the records up to the
+// old value.
 TEST_F(CheckerTest, ADataHeadThatGoesBackInADrainTakesNothingFromIt) {
   ring_.write(36);
   ring_.write(36);
@@ -78,7 +79,7 @@ TEST_F(CheckerTest, ADataHeadThatGoesBackInADrainTakesNothingFromIt) {
   EXPECT_EQ(ring_.checker.received().delivered, 2U);
 }
 
-// The same once it is cut to 32 bits.
+// The two counts are equal once they are truncated to 32 bits.
 TEST_F(CheckerTest, ALostOf64BitsIsComparedWhole) {
   ring_.refuse();
   ring_.write(4, 1);
@@ -147,7 +148,8 @@ TEST_F(CheckerTest, SwappedRecordsViolateOrder) {
   expect(Invariant::order);
 }
 
-// Nor is it held to be overwritten, if the callback is finished with it before the other comes.
+// The sample still counts as skipped, not as overwritten, if the callback finishes with it before
+// the other sample comes.
 TEST_F(CheckerTest, SwappedRecordsViolateOrderAlsoAfterFinishedWith) {
   for (int i = 0; i < 2; ++i) ring_.write(36);
   ring_.checker.drain_begins();
@@ -229,7 +231,7 @@ TEST_F(CheckerTest, ATailThatMovesDuringADrainViolatesTailHonest) {
 
 TEST_F(CheckerTest, TheFirstViolationStays) {
   for (int i = 0; i < 3; ++i) ring_.write(36);
-  ring_.drain_to(144, ring_.sample_at(48, 36), Lost{1});  // passed over, and invented
+  ring_.drain_to(144, ring_.sample_at(48, 36), Lost{1});  // skips a record, then invents a LOST
   expect(Invariant::no_loss);
 }
 
@@ -258,9 +260,10 @@ TEST_F(CheckerTest, BytesOverwrittenDuringTheCallbackViolateNoEarlyRelease) {
   expect(Invariant::no_early_release);
 }
 
-// In both of its slices.
+// Checks both slices of the sample.
 TEST_F(CheckerTest, AStraddlingSampleOverwrittenDuringTheCallbackViolatesNoEarlyRelease) {
-  const std::size_t at = HandRing::kSize - 24;  // 12 bytes before the ring's end, 24 behind it
+  const std::size_t at = HandRing::kSize - 24;  // 12 payload bytes before the ring's end, 24 after
+                                                // it
   for (const std::size_t offset : {at + 12, HandRing::kSize - 1, std::size_t{0}, std::size_t{23}}) {
     HandRing ring;
     ring.write(static_cast<std::uint32_t>(at - 12));

@@ -1,9 +1,9 @@
 #ifndef HARNESS_ORACLE_DRAIN_WATCH_H_
 #define HARNESS_ORACLE_DRAIN_WATCH_H_
 
-// Checks a drain of any bytes at any positions, hostile ones too: bounded, in_ring, tail_honest,
-// and which Malformed may be delivered. The only shared memory that it reads is data_tail, which
-// the consumer alone writes.
+// Checks a drain of any bytes at any positions, hostile ones included: bounded, in_ring,
+// tail_honest, and which Malformed events are allowed. Of the shared memory it reads only
+// data_tail, which only the consumer writes.
 
 #include <linux/perf_event.h>
 
@@ -16,9 +16,9 @@
 
 namespace perfring::oracle {
 
-// What a drain may take: the bytes from data_tail to data_head, modulo 2^32. None, if it is
-// data_head that lies behind, by no more than the ring holds, and both are multiples of 8: so a
-// kernel before 5.2 may show it for a moment (K59).
+// Returns the number of bytes that a drain may take: from data_tail to data_head, modulo 2^32.
+// Returns 0 if data_head is behind data_tail by at most the ring's size and both are multiples of
+// 8: a kernel before 5.2 may show this for a moment (K59).
 inline std::uint32_t unread(std::size_t ring_size, std::uint64_t tail, std::uint64_t head) {
   const auto ahead = static_cast<std::uint32_t>(head - tail);
   const auto behind = static_cast<std::uint32_t>(tail - head);
@@ -27,15 +27,15 @@ inline std::uint32_t unread(std::size_t ring_size, std::uint64_t tail, std::uint
 }
 
 // The bytes that a consumer may read: data_tail itself, and the `available` bytes of the ring from
-// there on, or none of these if that is more than the ring holds. For one thread that plays all
-// parts.
+// `tail` on (none of them if `available` exceeds the ring's size). For tests in which one thread
+// plays all parts.
 struct Readable {
   const perf_event_mmap_page* page;
   Bytes data;
   std::uint64_t tail = 0;
   std::uint64_t available = 0;
 
-  // From here on, what is unread now.
+  // Makes the bytes that are unread now readable.
   void begins() {
     tail = page->data_tail;
     available = unread(data.size(), tail, page->data_head);
@@ -59,11 +59,11 @@ class DrainWatch : private FirstViolation {
   void begins();
   // Call it first in the drain's callback.
   void event(const PerfEvent& event);
-  // Call it when the drain has ended, also by an exception. `available`, if the caller knows it:
-  // data_head as the drain has read it, less data_tail, modulo 2^32.
+  // Call it when the drain has ended, also by an exception. `available`: the data_head that the
+  // drain read minus data_tail, modulo 2^32, if the caller has it.
   void ends(std::optional<std::uint32_t> available = {});
 
-  // For a memory policy that sees each access.
+  // For a memory policy that observes each access.
   void reads(const std::byte* address, std::size_t size) {
     const std::size_t offset =
         reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data_.data());
@@ -71,7 +71,7 @@ class DrainWatch : private FirstViolation {
     if (!inside && size != 0) outside(address, size);
   }
 
-  // Bytes of ring that the last drain has released.
+  // Bytes of the ring that the last drain released.
   std::uint64_t moved() const { return moved_; }
   std::uint64_t tail() const { return tail_; }
   bool in_drain() const { return in_drain_; }
@@ -80,7 +80,7 @@ class DrainWatch : private FirstViolation {
   using FirstViolation::violation;
 
  private:
-  // The least number of bytes that an event took of the ring.
+  // Returns the least number of bytes of the ring that the event can have taken.
   std::uint64_t size_of(const PerfEvent& event);
   void in_ring(Bytes head, Bytes tail);
   void outside(const std::byte* address, std::size_t size);
@@ -90,10 +90,10 @@ class DrainWatch : private FirstViolation {
   const Bytes data_;
   std::uint64_t tail_;
   std::uint64_t moved_ = 0;
-  std::uint64_t events_ = 0;    // of this drain
-  std::uint64_t at_least_ = 0;  // bytes that they took
+  std::uint64_t events_ = 0;    // in this drain
+  std::uint64_t at_least_ = 0;  // least number of bytes that these events took
   bool in_drain_ = false;
-  bool over_ = false;  // nothing may follow in this drain
+  bool over_ = false;  // no event may follow in this drain
   bool impossible_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The rules for a drain of any bytes: a broken one is reported by its name.
+// The rules for a drain of any bytes: each broken rule is reported by name.
 
 #include "harness/oracle/drain_watch.h"
 
@@ -122,7 +122,7 @@ TEST_F(DrainWatchTest, TheTailMovesByWhatWasDeliveredAtTheLeast) {
   expect(Invariant::tail_honest);
 }
 
-// Not even by what was delivered so far.
+// data_tail must not move in a drain, not even by the events already delivered.
 TEST_F(DrainWatchTest, ATailThatMovesBetweenTwoEventsViolatesTailHonest) {
   watch_.begins();
   watch_.event(Lost{1});
@@ -142,7 +142,7 @@ TEST_F(DrainWatchTest, ATailOffTheGridViolatesTailHonest) {
   expect(Invariant::tail_honest);
 }
 
-// If the caller does not know how much was available, any position may follow BadPositions.
+// If the caller does not say how much was available, data_tail may end anywhere after BadPositions.
 TEST_F(DrainWatchTest, TheTailLeavesTheGridForBadPositionsOnly) {
   watch_.begins();
   watch_.event(malformed(Defect::BadPositions, 4096, 128));
@@ -165,7 +165,7 @@ TEST_F(DrainWatchTest, ATailThatMovesBetweenDrainsViolatesTailHonest) {
   expect(Invariant::tail_honest);
 }
 
-// A record's size has 16 bits.
+// header.size has 16 bits.
 TEST_F(DrainWatchTest, ASampleIsNoLongerThanARecord) {
   for (const std::size_t raw : {65516U, 65524U}) {
     const auto ring = std::make_unique<HandRingOf<std::size_t{1} << 17>>();

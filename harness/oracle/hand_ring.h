@@ -1,8 +1,8 @@
 #ifndef HARNESS_ORACLE_HAND_RING_H_
 #define HARNESS_ORACLE_HAND_RING_H_
 
-// For the oracle's own tests: a ring whose history is made up by hand. write() calls the ledger as
-// a kernel's tracepoints would; sample_at() is the event that a consumer would deliver.
+// For the oracle's own tests: a ring with a hand-made history. write() calls the ledger as the
+// kernel's tracepoints would; sample_at() is the event that a consumer would deliver.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 namespace perfring::oracle {
 
-// An accepted attempt, in a ledger alone.
+// Enters an accepted attempt into a ledger that has no ring.
 inline void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position, std::uint64_t size,
                    std::uint64_t lost = 0, std::uint64_t tail = 0) {
   ledger.begins({0, 0, length});
@@ -31,7 +31,7 @@ inline void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position,
   ledger.ends(0);
 }
 
-// One that is refused because the ring is paused.
+// Enters an attempt that is refused because the ring is paused.
 inline void refuse(Ledger& ledger) {
   ledger.begins({0, 0, 4});
   ledger.refused(true);
@@ -49,19 +49,20 @@ struct HandRingOf {
   std::uint64_t head = 0;
   std::uint64_t next_sequence = 0;
 
-  // Slices of `size` bytes of the ring, from `position` on.
+  // Returns the slices for `size` bytes of the ring from `position` on.
   Sample slices(std::uint64_t position, std::size_t size) {
     const std::size_t from = position % kSize;
     const std::size_t before_end = std::min(size, kSize - from);
     return {Bytes{data}.subspan(from, before_end), Bytes{data}.first(size - before_end)};
   }
 
-  // The sample that a consumer delivers for the record at `position`.
+  // Returns the sample that a consumer delivers for the record at `position`.
   Sample sample_at(std::uint64_t position, std::uint32_t length) {
     return slices(position + 12, static_cast<std::size_t>(raw_size(length)));
   }
 
-  // Writes a record of this many payload bytes, with a LOST in front if `lost`.
+  // Writes a record with a payload of `length` bytes, with a LOST in front of it if `lost` is not
+  // 0.
   Payload write(std::uint32_t length, std::uint64_t lost = 0) {
     const Payload payload{next_sequence++, 0, length};
     const std::uint64_t size = record_size(length) % 65536;
@@ -83,7 +84,7 @@ struct HandRingOf {
     ledger.ends(-ENOSPC);
   }
 
-  // A drain of these events that leaves data_tail at `tail`.
+  // Runs a drain of these events that leaves data_tail at `tail`.
   template <class... Event>
   void drain_to(std::uint64_t tail, const Event&... events) {
     checker.drain_begins();
@@ -99,12 +100,12 @@ inline Ledger ring_of_4096(std::uint64_t start = 0, unsigned bits = 64) {
   return Ledger{4096, Ledger::Keep::Records, start, bits};
 }
 
-// `awake`, which no ledger judges, where nothing is violated.
+// Returns the violated invariant, or `awake`, which no ledger judges, if there is no violation.
 inline Invariant violated(const Ledger& ledger) {
   return ledger.violation() ? ledger.violation()->invariant : Invariant::awake;
 }
 
-// For tests of the Checker: a ring, and what is found of its history in the end.
+// For tests of the Checker: a ring, and expectations about the violation found at the end.
 class CheckerTest : public ::testing::Test {
  protected:
   void expect(Invariant invariant, const std::string& message = "") {

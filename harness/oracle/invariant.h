@@ -11,20 +11,20 @@
 
 namespace perfring::oracle {
 
-// The invariants of every run. Every report uses these names.
+// The invariants that every run checks. Reports use these names.
 enum class Invariant : std::uint8_t {
   no_invention,      // every delivered record was accepted
   no_loss,           // attempted = delivered + reported lost + still pending + never published
-  order,             // delivered in the order of the reservations
-  intact,            // delivered byte for byte
-  once,              // nothing is delivered twice
-  bounded,           // a drain ends: after at most ring size / 8 events
+  order,             // records are delivered in the order of their reservations
+  intact,            // records are delivered byte for byte
+  once,              // no record is delivered twice
+  bounded,           // a drain ends after at most ring size / 8 events
   in_ring,           // no access outside the ring
-  tail_honest,       // data_tail moves by the records delivered, and only at a drain's end
-  no_early_release,  // no byte is overwritten before the consumer is finished with it
+  tail_honest,       // data_tail moves by the records delivered, and only at the end of a drain
+  no_early_release,  // no byte is overwritten before the consumer has finished with it
   awake,             // no waiter sleeps while its ring holds announced data
-  merged,            // of several rings: in the order of the keys, none sooner or later than it may
-  late,  // what comes after a newer event says so, is counted, and took too long to write
+  merged,            // of several rings: delivered in key order, none too early or too late
+  late,  // a record after a newer event is flagged late and counted, and took too long to write
 };
 
 constexpr const char* to_string(Invariant invariant) noexcept {
@@ -57,7 +57,7 @@ constexpr const char* to_string(Invariant invariant) noexcept {
   return "unknown invariant";
 }
 
-// All of them.
+// All the invariants, in the order of the enum.
 constexpr auto invariants() {
   constexpr std::size_t kCount = static_cast<std::size_t>(Invariant::late) + 1;
   static_assert(std::string_view{to_string(static_cast<Invariant>(kCount))} == "unknown invariant",
@@ -69,14 +69,14 @@ constexpr auto invariants() {
 
 struct Violation {
   Invariant invariant;
-  std::string message;  // with the figures
+  std::string message;  // with the numbers
 };
-// "intact: sequence 3 differs at offset 8", as every report has it.
+// Returns "intact: sequence 3 differs at offset 8", the form that every report uses.
 inline std::string to_string(const Violation& violation) {
   return to_string(violation.invariant) + (": " + violation.message);
 }
 
-// Keeps the first violation. A later one may be its consequence.
+// Keeps the first violation only: a later violation may be a consequence of the first.
 class FirstViolation {
  public:
   void violate(Invariant invariant, std::string message) {

@@ -9,7 +9,7 @@
 namespace perfring::oracle {
 namespace {
 
-constexpr std::uint64_t kUnused = 8;  // of a full ring (K12)
+constexpr std::uint64_t kUnused = 8;  // bytes that a full ring leaves unused (K12)
 
 }  // namespace
 
@@ -58,7 +58,7 @@ void Ledger::published(std::uint64_t data_head) {
   if (!shown_ || after(*published_, *shown_)) shown_ = published_;
 }
 
-// The kernel cuts data_tail to the width of its own positions.
+// The kernel truncates data_tail to the width of its own positions.
 void Ledger::reads_tail(std::uint64_t data_tail) {
   if (depth_ == 0) throw std::logic_error{"a read of data_tail outside any attempt"};
   attempts_[depth_ - 1].unread = (position_ - data_tail) & mask_;
@@ -81,7 +81,7 @@ void Ledger::refused(bool paused) {
   unreported(unreported_ + 1);
 }
 
-// An output that was interrupted may have found the ring paused before that, or losses that the
+// Before it was interrupted, the output may have found the ring paused, or losses that the
 // interrupt has reported since.
 std::optional<std::string> Ledger::unjustified_refusal(const Refusal& refusal) const {
   if (!refusal.unread) {
@@ -90,7 +90,7 @@ std::optional<std::string> Ledger::unjustified_refusal(const Refusal& refusal) c
   }
   const bool lost_due = unreported_ != 0 || refusal.interrupted;
   const std::uint64_t need = record_size(refusal.length) % 65536 + (lost_due ? kLostSize : 0);
-  // More than the ring holds: a faulty consumer's data_tail.
+  // More bytes unread than the ring holds: the data_tail of a faulty consumer.
   if (*refusal.unread > size_ || *refusal.unread + need > size_ - kUnused) return std::nullopt;
   return fmt::format("{} bytes were refused, with {} of {} unread", need, *refusal.unread, size_);
 }
@@ -102,7 +102,7 @@ void Ledger::unreported(std::uint64_t lost) {
   }
 }
 
-// A LOST reports all losses so far: 0, if an interrupt has reported them since the reservation.
+// A LOST reports all losses so far, or 0 if an interrupt has reported them since the reservation.
 void Ledger::reported(std::uint64_t lost) {
   if (depth_ == 0) throw std::logic_error{"a LOST outside any attempt"};
   Attempt& attempt = attempts_[depth_ - 1];
@@ -111,7 +111,7 @@ void Ledger::reported(std::uint64_t lost) {
             fmt::format("a LOST of {} where {} were refused", lost, unreported_));
   }
   unreported(0);
-  // A faulty kernel may have published the record before.
+  // A faulty kernel may have published the record already, and the Checker may have popped it.
   const bool pending = attempt.record - first_ < last_ - first_;
   if (pending) records_[slot(attempt.record)].lost = lost;
 }
@@ -122,8 +122,8 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
   ++attempt.reservations;
   const std::uint64_t sample = record_size(attempt.payload.length) % 65536;  // K6
   const bool has_lost = size != sample;
-  // The kernel decides on a LOST some time before it reserves: an interrupt in between may
-  // have reported the losses, or added to them.
+  // The kernel decides whether to add a LOST some time before it reserves. An interrupt in between
+  // may have reported the losses, or added to them.
   const bool may = has_lost ? attempt.saw_losses : attempt.saw_none;
   const std::uint64_t expected = sample + (has_lost == may ? kLostSize : 0);
   if ((position & mask_) != (position_ & mask_) || size != expected) {
@@ -148,7 +148,8 @@ void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t 
   note_spill(attempt, size, data_tail);
 }
 
-// Conservative: once any unread byte may be overwritten, every unread record counts as overwritten.
+// Conservative: as soon as any unread byte may be overwritten, every unread record counts as
+// overwritten.
 void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data_tail) {
   const std::uint64_t length = record_size(attempt.payload.length);
   if (length > 65535) {
@@ -158,7 +159,7 @@ void Ledger::note_spill(Attempt& attempt, std::uint64_t size, std::uint64_t data
     const std::uint64_t unread = (sample_at - data_tail) & mask_;
     if (unread + length > size_) overwritten_until_ = position_;
   }
-  // An output that was interrupted while it spills goes on spilling, over this record.
+  // An outer output that was interrupted in the middle of its spill resumes it, over this record.
   for (std::size_t i = 0; i + 1 < depth_; ++i) {
     const Attempt& outer = attempts_[i];
     if (outer.spills && after(outer.spills_to, position_ - size)) overwritten_until_ = position_;

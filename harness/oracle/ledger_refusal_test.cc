@@ -1,4 +1,4 @@
-// The ledger judges refusals, and the LOSTs that report them, interrupts included.
+// How the ledger judges refusals and the LOSTs that report them, also with interrupts.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace perfring::oracle {
 namespace {
 
-// K12: a record of 16 bytes fits beside 4072 that are unread, not beside 4080.
+// K12: a record of 16 bytes fits if 4072 bytes are unread, but not if 4080 are.
 TEST(LedgerRefusalTest, ARefusalWithFreeSpaceIsUnjustified) {
   const Ledger ledger = ring_of_4096();
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4072}),
@@ -21,7 +21,7 @@ TEST(LedgerRefusalTest, ARefusalWithFreeSpaceIsUnjustified) {
       << "data_tail was read, so the ring was not paused";
 }
 
-// K10: the kernel sees 16 of the 65552 bytes.
+// K10: the kernel reserves 16 of the 65552 bytes.
 TEST(LedgerRefusalTest, ARefusalIsJudgedByTheTruncatedSize) {
   const Ledger ledger = ring_of_4096();
   EXPECT_EQ(ledger.unjustified_refusal({.length = 65533, .unread = 4072}),
@@ -29,7 +29,8 @@ TEST(LedgerRefusalTest, ARefusalIsJudgedByTheTruncatedSize) {
   EXPECT_EQ(ledger.unjustified_refusal({.length = 65533, .unread = 4080}), std::nullopt);
 }
 
-// K14: 24 bytes more, if there are unreported losses; or were, before an interrupt reported them.
+// K14: 24 bytes more if there are unreported losses, or if an interrupt may have just reported
+// some.
 TEST(LedgerRefusalTest, ARefusalCountsTheSpaceOfALost) {
   Ledger ledger = ring_of_4096();
   EXPECT_NE(ledger.unjustified_refusal({.length = 4, .unread = 4048, .interrupted = true}),
@@ -42,8 +43,8 @@ TEST(LedgerRefusalTest, ARefusalCountsTheSpaceOfALost) {
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .unread = 4056}), std::nullopt);
 }
 
-// K41: an output that has not read data_tail has found the ring paused, though an interrupt may
-// resume it.
+// K41: an output that has not read data_tail found the ring paused. An interrupt may have resumed
+// the ring since.
 TEST(LedgerRefusalTest, ARefusalWithoutAReadOfDataTailNeedsAPausedRing) {
   const Ledger ledger = ring_of_4096();
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4}), "refused, though the ring is not paused");
@@ -51,7 +52,8 @@ TEST(LedgerRefusalTest, ARefusalWithoutAReadOfDataTailNeedsAPausedRing) {
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .interrupted = true}), std::nullopt);
 }
 
-// The ledger judges an attempt that its CPU reports, by the last data_tail that this one has read.
+// Refuses the attempt under way, which the ledger judges by the last data_tail that the attempt
+// read. Returns the message of the violation, or "".
 std::string found_of_a_refusal(Ledger& ledger, bool paused = false) {
   ledger.refused(paused);
   ledger.ends(-ENOSPC);
@@ -93,7 +95,7 @@ TEST(LedgerRefusalTest, AnAttemptRefusedByAFullOrPausedRingIsNoViolation) {
   resumed.interrupted();
   EXPECT_EQ(found_of_a_refusal(resumed), "");
 
-  // A 32-bit kernel has cut data_tail.
+  // A 32-bit kernel truncates data_tail.
   Ledger crossing = ring_of_4096(0xffff'f800, 32);
   accept(crossing, 4068, 0xffff'f800, 4080, 0, 0xffff'f800);
   crossing.begins({1, 0, 4});
@@ -107,7 +109,7 @@ TEST(LedgerRefusalTest, AnAttemptRefusedByAFullOrPausedRingIsNoViolation) {
   EXPECT_EQ(found_of_a_refusal(past), "");
 }
 
-// Only what happens within an attempt excuses it, not what happened before.
+// Only an interrupt during an attempt excuses the attempt.
 TEST(LedgerRefusalTest, AnInterruptExcusesTheAttemptsUnderWayOnly) {
   Ledger ledger = ring_of_4096();
   ledger.begins({0, 0, 4});
@@ -124,8 +126,9 @@ TEST(LedgerRefusalTest, AnInterruptExcusesTheAttemptsUnderWayOnly) {
   EXPECT_EQ(found_of_a_refusal(outer), "") << "it may have found the ring paused";
 }
 
-// An interrupt may report the losses that the outer LOST was reserved for, which is then a LOST of
-// 0: behind the interrupt's own, if that came before the reservation, or in front of it.
+// An interrupt may report the losses for which the outer output reserved a LOST. The outer LOST
+// then has count 0. It is after the interrupt's LOST if the interrupt came before the reservation,
+// else in front of it.
 TEST(LedgerRefusalTest, AnInterruptMayReportTheLosses) {
   Ledger before = ring_of_4096();
   refuse(before);
@@ -149,7 +152,7 @@ TEST(LedgerRefusalTest, AnInterruptMayReportTheLosses) {
   EXPECT_EQ(after.front().lost, 1U);
 }
 
-// And the losses of an interrupt after the reservation are reported, too.
+// A LOST also reports losses that an interrupt adds after the LOST's reservation.
 TEST(LedgerRefusalTest, AnInterruptMayAddToTheLosses) {
   Ledger ledger = ring_of_4096();
   refuse(ledger);
@@ -162,8 +165,8 @@ TEST(LedgerRefusalTest, AnInterruptMayAddToTheLosses) {
   EXPECT_EQ(ledger.front().lost, 2U);
 }
 
-// Only a moment without losses, or with, excuses that there is no room for a LOST, or that there
-// is.
+// A reservation without a LOST needs a moment without losses during the attempt; one with a LOST
+// needs a moment with losses.
 TEST(LedgerRefusalTest, AnInterruptDoesNotExcuseAnyLost) {
   Ledger all_along = ring_of_4096();
   refuse(all_along);

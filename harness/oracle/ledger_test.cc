@@ -45,13 +45,13 @@ TEST(LedgerTest, PositionsOfA32BitKernelWrap) {
   accept(ledger, 4, 0, 16, 0, 0xfffffff0);
   EXPECT_EQ(ledger.violation(), std::nullopt);
   EXPECT_EQ(ledger.position(), 0x100000010U);
-  accept(ledger, 4, 0x10, 16, 0, 0x10);  // a tail of the kernel's word is as good
+  accept(ledger, 4, 0x10, 16, 0, 0x10);  // data_tail truncated to the kernel's word works as well
   EXPECT_EQ(ledger.violation(), std::nullopt);
   ledger.published(0x10);
   EXPECT_EQ(ledger.published(), 0x100000010U);
 }
 
-// A faulty kernel may take back what it has published: a consumer can see no more than the last
+// A faulty kernel may move data_head back. A consumer can then read no further than the new
 // data_head.
 TEST(LedgerTest, PublishedFollowsADataHeadThatGoesBackward) {
   Ledger ledger = ring_of_4096(0xffffffe0, 32);
@@ -84,8 +84,8 @@ TEST(LedgerTest, ALossIsReportedOnceAndExactly) {
   EXPECT_EQ(violated(never), Invariant::no_loss);
 }
 
-// However deep: the LOST of an interrupt, or of an interrupt's interrupt, is held to the losses so
-// far just as an outermost one's is.
+// The LOST of an interrupt, or of an interrupt's interrupt, must have the count of all losses so
+// far, like an outermost one.
 TEST(LedgerTest, ANestedLostOfAnotherCountIsAViolation) {
   for (const unsigned depth : {1U, 2U}) {
     for (const std::uint64_t count : {1U, 2U, 3U}) {
@@ -124,7 +124,7 @@ TEST(LedgerTest, AReturnCodeThatTheTracepointsContradictIsAViolation) {
   }
 }
 
-// K12: N - 8 bytes at most.
+// K12: at most N - 8 bytes.
 TEST(LedgerTest, UnreadBytesAreNotReservedAgain) {
   Ledger full = ring_of_4096();
   accept(full, 4068, 0, 4080);
@@ -137,7 +137,7 @@ TEST(LedgerTest, UnreadBytesAreNotReservedAgain) {
   accept(read, 4, 4080, 16, 0, 8);
   EXPECT_EQ(read.violation(), std::nullopt);
 
-  // Nor is a ring with all of it unread an empty one.
+  // A ring in which all N bytes are unread does not count as empty.
   Ledger whole = ring_of_4096(4096);
   accept(whole, 4, 4096, 16);
   EXPECT_EQ(violated(whole), Invariant::no_early_release);

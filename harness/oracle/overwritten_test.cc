@@ -1,4 +1,4 @@
-// Payloads above 65516 bytes: how they are delivered, and the records that they overwrite.
+// Payloads above 65516 bytes: how they are delivered, and which records they overwrite.
 
 #include <gtest/gtest.h>
 
@@ -17,19 +17,19 @@ using CheckerOverwrittenTest = CheckerTest;
 TEST(LedgerOverwrittenTest, ASpillOverwritesUnreadRecords) {
   Ledger ledger{65536, Ledger::Keep::Records};
   accept(ledger, 4, 0, 16);
-  accept(ledger, 65525, 16, 8, 0, 16);  // 65544 bytes from 16 on: over itself, and no more
+  accept(ledger, 65525, 16, 8, 0, 16);  // 65544 bytes from 16 on: over itself only
   EXPECT_EQ(ledger.overwritten_until(), 24U);
   Ledger larger{131072, Ledger::Keep::Records};
   accept(larger, 65525, 0, 8);
   EXPECT_EQ(larger.overwritten_until(), 0U) << "there was room for all of it";
   larger.begins({0, 0, 65525});
   larger.reserved(8, 8, 0);
-  accept(larger, 4, 16, 16);  // an interrupt, over which the spill goes on
+  accept(larger, 4, 16, 16);  // an interrupt, over which the spill continues
   larger.ends(0);
   EXPECT_EQ(larger.overwritten_until(), 32U);
 }
 
-// The spill begins behind the LOST, and what has come before the tail may be overwritten.
+// The spill begins after the LOST. The bytes before data_tail may be overwritten.
 TEST(LedgerOverwrittenTest, ASpillBehindALostStartsBehindIt) {
   for (const std::uint64_t start : {65504U, 65512U}) {
     Ledger ledger{131072, Ledger::Keep::Records, start};
@@ -52,7 +52,7 @@ TEST(LedgerOverwrittenTest, ASpillOverwritesNoInterruptPastItsEnd) {
   ledger.ends(0);
 }
 
-// The outermost of three spills: over the interrupt, and over the interrupt's own.
+// The outer spill overwrites the interrupt, and the interrupt's interrupt.
 TEST(LedgerOverwrittenTest, ASpillOverwritesInterruptsOfItsInterrupts) {
   Ledger ledger{131072, Ledger::Keep::Records};
   ledger.begins({0, 0, 65525});
@@ -67,10 +67,10 @@ TEST(LedgerOverwrittenTest, ASpillOverwritesInterruptsOfItsInterrupts) {
 TEST_F(CheckerOverwrittenTest, OversizePayloadsAreMalformed) {
   ring_.write(65533);  // K6: size 16
   const Sample bytes = ring_.slices(0, 16);
-  ring_.write(65517);  // K7: nothing
+  ring_.write(65517);  // K7: size 0
   ring_.write(65525);  // K8: size 8
   const Sample more = ring_.slices(16, 8);
-  // In a ring of 4096 each of them overwrites everything: no more than that is asked.
+  // In a ring of 4096 bytes each of them overwrites everything, so any event is allowed.
   ring_.drain_to(24, Malformed{Defect::BadSample, bytes.head, bytes.tail},
                  Malformed{Defect::BadSample, more.head, more.tail});
   ring_.write(36);
@@ -82,7 +82,7 @@ TEST_F(CheckerOverwrittenTest, OversizePayloadsAreMalformed) {
       << "past the overwritten bytes, every event is checked";
 }
 
-// K7, K10: a record that is never delivered overwrites the one that the callback looks at.
+// K7, K10: a record that is never delivered overwrites the record that the callback is reading.
 TEST_F(CheckerOverwrittenTest, ASampleThatASpillOverwritesDuringTheCallbackIsNoViolation) {
   ring_.write(36);
   const PerfEvent event = ring_.sample_at(0, 36);
@@ -96,7 +96,7 @@ TEST_F(CheckerOverwrittenTest, ASampleThatASpillOverwritesDuringTheCallbackIsNoV
   EXPECT_EQ(ring_.checker.received().delivered, 1u);
 }
 
-// In overwritten bytes any event may be delivered; the checker is exact again behind them.
+// In overwritten bytes any event may be delivered. After them the checker is exact again.
 TEST_F(CheckerOverwrittenTest, AnyEventIsAllowedInOverwrittenBytes) {
   ring_.write(36);
   ring_.write(65533);
@@ -109,7 +109,7 @@ TEST_F(CheckerOverwrittenTest, AnyEventIsAllowedInOverwrittenBytes) {
   expect(Invariant::intact);
 }
 
-// Losses that an overwritten LOST has reported count as reported.
+// Losses count as reported if an overwritten LOST has reported them.
 TEST_F(CheckerOverwrittenTest, AnOverwrittenLostCountsAsReported) {
   ring_.refuse();
   ring_.write(36, 1);
@@ -121,7 +121,8 @@ TEST_F(CheckerOverwrittenTest, AnOverwrittenLostCountsAsReported) {
   EXPECT_EQ(ring_.checker.received().overwritten_lost, 1U);
 }
 
-// But not twice, if it was delivered before its sample was overwritten; and the next is due again.
+// The LOST was delivered before its sample was overwritten, and does not count again. The next LOST
+// is due as usual.
 TEST_F(CheckerOverwrittenTest, ALostBeforeAnOverwrittenSampleCountsOnce) {
   ring_.refuse();
   ring_.write(36, 1);
@@ -137,7 +138,7 @@ TEST_F(CheckerOverwrittenTest, ALostBeforeAnOverwrittenSampleCountsOnce) {
   EXPECT_EQ(ring_.checker.received().lost, 2U);
 }
 
-// A drain that is broken off there, or finds no event, counts no loss twice.
+// A drain that stops after an overwritten LOST, or delivers no event, counts no loss twice.
 TEST_F(CheckerOverwrittenTest, ADrainMayEndBehindAnOverwrittenLost) {
   ring_.refuse();
   ring_.write(36, 1);
@@ -151,7 +152,7 @@ TEST_F(CheckerOverwrittenTest, ADrainMayEndBehindAnOverwrittenLost) {
   EXPECT_EQ(ring_.checker.received().overwritten_lost, 1U);
 }
 
-// A sample that was not overwritten is due behind its LOST, which was.
+// The LOST was overwritten, the sample after it was not: the sample is due.
 TEST_F(CheckerOverwrittenTest, ASampleBehindAnOverwrittenLostIsDue) {
   ring_.write(65533);
   ring_.refuse();
@@ -164,7 +165,7 @@ TEST_F(CheckerOverwrittenTest, ASampleBehindAnOverwrittenLostIsDue) {
   EXPECT_EQ(ring_.checker.received().delivered, 1U);
 }
 
-// A consumer that has lost the records' boundaries may go on to the next one.
+// A consumer that has lost the record boundaries may skip to the next record.
 TEST_F(CheckerOverwrittenTest, ADrainThatStartsWithinARecordStaysDesynchronized) {
   ring_.write(65533);
   ring_.write(36);
@@ -176,7 +177,7 @@ TEST_F(CheckerOverwrittenTest, ADrainThatStartsWithinARecordStaysDesynchronized)
   EXPECT_EQ(ring_.checker.received().overwritten, 2U);
 }
 
-// A ring with room for the whole payload: nothing is overwritten, and every event is known.
+// A ring with room for the whole payload: nothing is overwritten, so every event is known.
 using LargeRing = HandRingOf<std::size_t{1} << 18>;
 
 std::optional<Violation> violation_of(Defect defect, std::size_t size) {
@@ -208,7 +209,7 @@ TEST(CheckerOversizeTest, AnOversizePayloadComesBehindItsLost) {
   EXPECT_STREQ(to_string(ring->checker.violation()->invariant), to_string(Invariant::intact));
 }
 
-// K7: a payload of size 0 behind it leaves the LOST alone.
+// K7: a payload with header.size 0 leaves the LOST in front of it alone.
 TEST(CheckerOversizeTest, APayloadOfSizeZeroLeavesItsLostAlone) {
   for (const std::uint64_t reported : {1U, 2U}) {
     const auto ring = std::make_unique<LargeRing>();

@@ -10,12 +10,12 @@
 namespace perfring::oracle {
 namespace {
 
-// Between a number and its little-endian bytes.
+// Converts between a number and its little-endian bytes.
 std::uint64_t little(std::uint64_t word) {
   return std::endian::native == std::endian::little ? word : __builtin_bswap64(word);
 }
 
-// A word's u16, u16 and u32, each in this order. The same twice is the word again.
+// Converts a word's u16, u16 and u32 to or from this byte order. The function is its own inverse.
 std::uint64_t in_order(std::uint64_t word, std::endian order) {
   if (order == std::endian::little) return word;
   const auto low = static_cast<std::uint16_t>(word);
@@ -25,8 +25,8 @@ std::uint64_t in_order(std::uint64_t word, std::endian order) {
          std::uint64_t{__builtin_bswap32(high)} << 32;
 }
 
-// The payload's words: who it is, and a body in which each place differs from its neighbours and
-// from the same place of its neighbours.
+// The words of a payload: sequence number, length and stream, then a body. Each body word differs
+// from its neighbors, and from the word at the same index in neighboring payloads.
 class Words {
  public:
   explicit Words(const Payload& payload, std::endian order = std::endian::native)
@@ -35,12 +35,13 @@ class Words {
         length_and_stream_{payload.length | std::uint64_t{payload.stream} << 32},
         seed_{std::rotl(sequence_ * kOdd, 29) ^ (length_and_stream_ * kOdd)} {}
 
-  // As a number whose little-endian bytes they are.
+  // Returns word i as a number whose little-endian bytes are the payload's bytes.
   std::uint64_t operator[](std::size_t i) const {
     if (i == 0) return in_order(sequence_, order_);
     return i == 1 ? in_order(length_and_stream_, order_) : body(i);
   }
-  // Words of the body only: without a branch for each, the compiler vectorizes.
+  // Returns word i, which must be in the body. Without the branches of operator[], the compiler
+  // vectorizes the caller's loop.
   std::uint64_t body(std::size_t i) const { return in_order(seed_ + i * kOdd, order_); }
   std::byte byte(std::size_t i) const {
     return static_cast<std::byte>((*this)[i / 8] >> (i % 8 * 8) & 0xff);
@@ -54,7 +55,7 @@ class Words {
   std::uint64_t seed_;
 };
 
-// Whether these bytes are the payload's from `offset` on.
+// Returns true if `bytes` equal the payload's bytes from `offset` on.
 bool matches(Bytes bytes, const Words& words, std::size_t offset) {
   std::size_t i = 0;
   for (; i < bytes.size() && (offset + i) % 8 != 0; ++i) {

@@ -52,7 +52,7 @@ TEST(OraclePayloadTest, EveryChangedByteIsFoundButNotPadding) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       auto changed = bytes;
       changed[i] ^= std::byte{1};
-      for (std::size_t at = 0; at <= bytes.size(); ++at) {  // slices of any length, on either side
+      for (std::size_t at = 0; at <= bytes.size(); ++at) {  // slices of any lengths
         EXPECT_EQ(holds(split(changed, at), payload), i >= length)
             << "byte " << i << " of " << length << ", split at " << at;
       }
@@ -88,7 +88,7 @@ TEST(OraclePayloadTest, ASampleClaimsThePayloadThatItHolds) {
   EXPECT_EQ(claimed(split(filled({1, 2, 12}, 0), 3)), std::nullopt);
 }
 
-// The same bytes on every machine of an order: sequence, length, stream; then a body.
+// Machines of one byte order write the same bytes: sequence, length, stream, then a body.
 TEST(OraclePayloadTest, EachByteIsDeterminedByIdentityAndPlace) {
   const std::vector<int> little{2, 1, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0};
   const std::vector<int> big{1, 2, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 3};
@@ -102,8 +102,8 @@ TEST(OraclePayloadTest, EachByteIsDeterminedByIdentityAndPlace) {
   }
 }
 
-// The header, raw size or type that a reader would find there: `at` is a position in
-// a ring, in which the payload lies 12 bytes after the beginning of its record.
+// Returns the header field, raw size or type that a reader finds at ring position `at`. The payload
+// starts at position 12, in the record that starts at 0.
 std::uint64_t field(const std::vector<std::byte>& payload, std::size_t at, std::size_t size,
                     std::endian order) {
   std::uint64_t value = 0;
@@ -127,7 +127,7 @@ TEST(OraclePayloadTest, PayloadsOfBothByteOrdersAreRecognized) {
     fill(native, payload);
     EXPECT_EQ(native, std::endian::native == std::endian::little ? little : big);
     for (std::size_t at = 12; at + 4 <= 12 + length; at += 4) {
-      // A type or a raw size, of 4 bytes; or misc and size, of 2 each.
+      // Either 4 bytes (a type or a raw size), or 2 and 2 (misc and size).
       const std::size_t size = at % 8 == 0 ? 4 : 2;
       for (std::size_t i = at; i < at + 4; i += size) {
         EXPECT_EQ(field(little, i, size, std::endian::little),
@@ -138,7 +138,7 @@ TEST(OraclePayloadTest, PayloadsOfBothByteOrdersAreRecognized) {
   }
 }
 
-// Payloads of 20 bytes, made by hand in a ring.
+// Hand-made payloads of 20 bytes in a ring.
 class StreamCheckerTest : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kFirst = 40;
@@ -243,7 +243,7 @@ TEST_F(StreamCheckerTest, ARecordTwiceViolatesOnce) {
   drain(one_, sample(0), sample(0));
   expect(one_, Invariant::once);
   one_.settle({.accepted = 7}, 0);
-  expect(one_, Invariant::once);  // the first violation stays
+  expect(one_, Invariant::once);  // the first violation is final
 }
 
 TEST_F(StreamCheckerTest, AnEarlierRecordViolatesOrder) {
@@ -251,7 +251,7 @@ TEST_F(StreamCheckerTest, AnEarlierRecordViolatesOrder) {
   expect(one_, Invariant::order);
 }
 
-// Numbers that are small again, or equal, once they are cut to 32 bits.
+// These numbers become small, or equal, when truncated to 32 bits.
 TEST_F(StreamCheckerTest, SequencesAndCountsHave64Bits) {
   constexpr std::uint64_t kFar = std::uint64_t{1} << 32;
   drain(one_, Lost{kFar}, sample(kFar), sample(kFar + 1));
@@ -267,7 +267,7 @@ TEST_F(StreamCheckerTest, SequencesAndCountsHave64Bits) {
     expect(checker, invariant);
   };
   found(Invariant::order, Lost{kFar + 1}, sample(kFar + 1), sample(2));
-  found(Invariant::order, Lost{kFar + 1}, sample(kFar + 1), sample(1));  // not the same once more
+  found(Invariant::order, Lost{kFar + 1}, sample(kFar + 1), sample(1));  // not a duplicate
   found(Invariant::no_loss, sample(0), sample(kFar + 1));
   found(Invariant::no_loss, Lost{kFar}, sample(0));
   ring_.page.data_tail = 0;
@@ -288,7 +288,8 @@ TEST_F(StreamCheckerTest, StreamsBesideItsOwnAreUnknown) {
 TEST_F(StreamCheckerTest, ATailThatMovesDuringADrainViolatesTailHonest) {
   one_.drain_begins();
   ring_.page.data_tail = 32;
-  one_.delivered(ring_.slices(0, 12));  // which says nothing, but that is another matter
+  one_.delivered(ring_.slices(0, 12));  // too short to name a payload, but the tail is reported
+                                        // first
   one_.settle({.accepted = 7}, 0);
   expect(one_, Invariant::tail_honest);
 }

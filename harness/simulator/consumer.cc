@@ -72,7 +72,7 @@ bool Consumer::look(const PerfEvent& event) {
   return !random.one_in(static_cast<std::uint32_t>(settings.break_one_in));
 }
 
-// A slow callback: at its end the event must not have changed.
+// Simulates a slow callback, at the end of which the event must be unchanged.
 void Consumer::dwell(const PerfEvent& event) {
   const auto steps = site_.world().scheduler.random().between(
       0, static_cast<std::uint32_t>(site_.world().settings.callback_max));
@@ -86,7 +86,7 @@ void Consumer::pause_sometimes() {
   kernel::perf_event_pause_output(site_.event(), true);
   site_.consumer().sleep_until(site_.world().scheduler.now() + random.below(kPauseMax));
   kernel::perf_event_pause_output(site_.event(), false);
-  site_.ledger().interrupted();  // its writer may have found it paused
+  site_.ledger().interrupted();  // its writer may have found the ring paused
   enter();
 }
 

@@ -15,9 +15,9 @@
 
 namespace perfring::simulator {
 
-// The Memory policy of a simulated consumer: others run before any access, and each access is
-// checked. `site` is that of the running consumer: step() sets it again after others have run.
-// (CheckedMemory of harness/rig only observes: scripts say what happens between two steps.)
+// The Memory policy of a simulated consumer: other tasks may run before any access, and each access
+// is checked. `site` is the running consumer's; step() restores it after others have run.
+// (CheckedMemory in harness/rig only observes: there, scripts say what happens between two steps.)
 struct SimulatedMemory {
   static inline constinit thread_local Site* site = nullptr;
 
@@ -51,7 +51,7 @@ struct SimulatedMemory {
 
 static_assert(Memory<SimulatedMemory>);
 
-// Thrown by a consumer's callback.
+// What a consumer's callback throws.
 struct Thrown {};
 
 // Drains a Site's ring.
@@ -62,13 +62,13 @@ class AnyDrain {
 
   virtual ~AnyDrain() = default;
   virtual bool readable() const = 0;
-  // Passes each event to visit: until it returns false, where the function that the settings name
-  // can break off.
+  // Passes each event to `visit`, until `visit` returns false if the drain function that the
+  // settings name can break off.
   virtual void drain(const Visit& visit) = 0;
 };
 
-// By lib's Ring, or by a faulty consumer, which has its interface; or by lib's Cursor, if the
-// settings say so.
+// Drains with lib's Ring, or with a faulty consumer that has the same interface; or with lib's
+// Cursor if the settings say so.
 template <class R = Ring<SimulatedMemory>>
 class RingDrain final : public AnyDrain {
  public:
@@ -103,8 +103,8 @@ class RingDrain final : public AnyDrain {
   const std::uint64_t drain_with_;
 };
 
-// Consumes a Site's ring as the documentation recommends: drains first, then waits, and drains
-// until nothing is readable after each wait.
+// Consumes a Site's ring as the documentation recommends: drains first, then repeatedly waits and
+// drains until nothing is readable.
 class Consumer {
  public:
   Consumer(Site& site, std::unique_ptr<AnyDrain> drain);
@@ -124,8 +124,8 @@ class Consumer {
   const bool can_break_off_;
   const bool may_never_be_empty_;  // a hostile ring
   const std::uint64_t timeout_;
-  bool over_ = false;     // the callback has broken this drain off
-  bool stopped_ = false;  // or thrown
+  bool over_ = false;     // the callback broke this drain off
+  bool stopped_ = false;  // the callback broke off, or threw
 };
 
 }  // namespace perfring::simulator

@@ -1,7 +1,7 @@
 #ifndef HARNESS_SIMULATOR_ENGINE_H_
 #define HARNESS_SIMULATOR_ENGINE_H_
 
-// simulate(), for any kernel and any consumer, the faulty ones too.
+// simulate() for any kernel and any consumer, including faulty ones.
 
 #include <chrono>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace perfring::simulator {
 
-// The part that does not depend on them.
+// The part of a simulation that does not depend on the kernel and the consumer.
 class Engine {
  public:
   Engine(const SimulationPlan& plan, const Observer& observer, bool sound_writers);
@@ -27,7 +27,7 @@ class Engine {
   World& world() { return world_; }
   std::deque<Site>& sites() { return sites_; }
   void add_writer(Site& site, std::unique_ptr<Writer> writer);
-  // Runs the tasks that the sites were given.
+  // Runs the tasks that the sites have.
   SimulationOutcome run();
 
  private:
@@ -43,21 +43,21 @@ class Engine {
   World world_;
   std::deque<Site> sites_;
   std::vector<std::unique_ptr<Writer>> writers_;
-  std::uint64_t writing_ = 0;  // those that are not done
+  std::uint64_t writing_ = 0;  // writers that are not done
   std::optional<Found> found_;
   bool interrupted_ = false;
   std::uint32_t turns_ = 0;
   Clock::time_point reported_ = Clock::now();
 };
 
-// Each CPU has its own consumer, whatever the settings say.
+// Each CPU has its own consumer, regardless of the settings.
 using MakesDrain = std::unique_ptr<AnyDrain> (*)(Site&);
 using MakesWriter = std::unique_ptr<Writer> (*)(Site&);
 SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observer,
                                 MakesDrain makes_drain, MakesWriter makes_producer,
                                 bool sound_writers);
 
-// With a kernel on Cpu `C`, drained by `D`, which is an AnyDrain made of a Site&.
+// With a kernel on Cpu `C`. `D` drains: an AnyDrain that is constructed from a Site&.
 template <class C, class D>
 SimulationOutcome simulate_with(const SimulationPlan& plan, const Observer& observer) {
   return simulate_with(
@@ -66,7 +66,7 @@ SimulationOutcome simulate_with(const SimulationPlan& plan, const Observer& obse
       std::is_same_v<C, SimulatedCpu>);
 }
 
-// The faults of one consumer of several rings. Those of a merge come first.
+// The faults of a consumer of several rings. The faults of a merge come first.
 enum class ManyFault : std::uint8_t {
   None,
   TrustsFifo,
@@ -87,8 +87,8 @@ enum class ManyFault : std::uint8_t {
   BarrierAfterTheRound,
 };
 
-// simulate(), with one consumer of all rings: lib's Merge, or its Ring in turns, in the loop of
-// RingSet. settings.rings says which.
+// simulate() with one consumer for all rings: lib's Merge, or its Ring in turns, in RingSet's loop.
+// settings.rings chooses.
 SimulationOutcome simulate_many(const SimulationPlan& plan, const Observer& observer,
                                 ManyFault fault);
 

@@ -1,6 +1,5 @@
-// When a run is checked, which sleepers are violations, and how far a hostile ring's consumer may
-// move data_tail: with writers and consumers made by hand. And slices that
-// outlive their drain.
+// When a run is checked, which sleepers are violations, and how far the consumer of a hostile ring
+// may move data_tail, with hand-made writers and consumers. Also slices that outlive their drain.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +25,7 @@ RunSettings settings_of(std::string_view scenario, std::string_view lines = "") 
   return *parse_settings(lines, "test", *parse_settings(find_scenario(scenario)->lines, scenario));
 }
 
-// A writer that announces nothing, beside a consumer that is asleep already.
+// A writer that announces nothing and acts when the consumer is asleep.
 class Silent final : public Writer {
  public:
   Silent(Site& site, std::function<void(Silent&)> act) : site_{site}, act_{std::move(act)} {}
@@ -47,7 +46,7 @@ class Silent final : public Writer {
     site_.ledger().refused(true);
     site_.ends(-ENOSPC);
   }
-  // Whether it is held against the kernel that the consumer goes on sleeping.
+  // Returns true if the consumer's sleep counts as a violation by the kernel.
   bool is_found() {
     site_.check_awake();
     return site_.judge().violation().has_value();
@@ -81,7 +80,8 @@ TEST(EngineTest, ASleeperBesideARecordAtTheEndIsAViolation) {
   EXPECT_STREQ(to_string(end->violation.invariant), to_string(Invariant::awake));
 }
 
-// Only one thing excuses the kernel: what an interrupt has added to an output that was refused.
+// Only one thing excuses the kernel: a record that an interrupt added to an output that was
+// refused.
 TEST(SiteTest, TheKernelsOwnGapExcusesASleeperUntilTheNextDrain) {
   static_cast<void>(found([](Silent& writer) {
     writer.begin();
@@ -128,7 +128,7 @@ TEST(SiteTest, ASleeperIsLookedForAfterEachOutput) {
   }
 }
 
-// A drain may consume up to the data_head that it read, not up to the current one.
+// A drain may consume up to the data_head that it read, not up to the current data_head.
 TEST(HostileJudgeTest, ATailPastTheHeadThatTheDrainReadIsAViolation) {
   for (const std::uint32_t head : {16U, 24U}) {
     World world{1, settings_of("hostile"), 1000};
@@ -179,9 +179,9 @@ TEST(SchedulerTest, AnExceptionBeforeATurnEndsTheRunAndIsThrown) {
   EXPECT_EQ(turns, 4);
 }
 
-// Bytes outside live records are poisoned, so AddressSanitizer ends the program at the first look.
+// Bytes outside live records are poisoned: AddressSanitizer ends the program at the first access.
 struct OneRecord {
-  // From position `start` on.
+  // The record is at position `start`.
   explicit OneRecord(std::uint64_t start = 0)
       : world{1, RunSettings{.cpus = 1, .ring{.start = start}, .interrupts = 0}, 1000} {
     site.set_consumer(world.scheduler.add([] {}));

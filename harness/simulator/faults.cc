@@ -15,7 +15,7 @@ namespace {
 constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
   return SimulationFault{fault.name, simulate_with<F<SimulatedCpu>, RingDrain<>>};
 };
-// In the Memory behind lib's Ring.
+// Plants the fault in the Memory under lib's Ring.
 constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
   return SimulationFault{fault.name,
                          simulate_with<SimulatedCpu, RingDrain<Ring<F<SimulatedMemory>>>>};
@@ -24,7 +24,7 @@ constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fa
   return SimulationFault{fault.name, simulate_with<SimulatedCpu, RingDrain<F<SimulatedMemory>>>};
 };
 
-// Where a fault is found, and by which check, if not just anywhere in `bursts`.
+// The scenario and the check that find a fault, unless the defaults do (`bursts`, any check).
 struct Where {
   const char* name;
   const char* scenario;
@@ -133,7 +133,7 @@ constexpr Where kWhere[] = {
 template <ManyFault kFault>
 SimulationOutcome simulate_many_with(const SimulationPlan& plan, const Observer& observer) {
   if (plan.settings.rings == kOwnConsumers)
-    return simulate(plan, observer);  // there is nobody to do wrong
+    return simulate(plan, observer);  // no consumer of all rings, so no fault
   return simulate_many(plan, observer, kFault);
 }
 

@@ -1,8 +1,8 @@
 #ifndef HARNESS_SIMULATOR_FAULTS_H_
 #define HARNESS_SIMULATOR_FAULTS_H_
 
-// The faults of harness/faults, planted in a simulation. faults_test fails if one that the
-// simulation must find is missed.
+// The faults of harness/faults, planted in a simulation. faults_test fails if the simulation misses
+// a fault that it must find.
 
 #include <span>
 #include <string>
@@ -15,13 +15,13 @@
 namespace perfring::simulator {
 
 struct SimulationFault {
-  std::string name;  // in the catalogue
+  std::string name;  // the name in the catalogue
   SimulationOutcome (*simulate)(const SimulationPlan& plan, const Observer& observer);
-  const char* scenario = "bursts";  // in which it is found
-  const char* lines = "";           // settings beside the scenario's
-  const char* message = "";  // of the check that finds it: a POSIX extended regular expression
-  // It reads what is outside live records, so that AddressSanitizer ends the program before any
-  // invariant is looked at.
+  const char* scenario = "bursts";  // the scenario that finds it
+  const char* lines = "";           // settings in addition to the scenario's
+  const char* message = "";  // a POSIX extended regular expression for the finding check's message
+  // The fault reads outside live records, so that AddressSanitizer ends the program before any
+  // invariant is checked.
   bool poisoned = false;
 
   const faults::Expected& expected() const {
@@ -32,7 +32,7 @@ struct SimulationFault {
 RunSettings settings_of(const SimulationFault& fault);
 
 std::span<const SimulationFault> planted_faults();
-// nullptr if no fault has this name.
+// Returns nullptr if no fault has this name.
 const SimulationFault* find_planted(std::string_view name);
 
 }  // namespace perfring::simulator

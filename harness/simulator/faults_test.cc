@@ -1,6 +1,6 @@
-// Each fault that a simulation can see is found, by the invariant that names it, and by the check
-// of it that is meant for this fault; and by runs with random settings, soon: otherwise they are
-// too tame.
+// Each fault that a simulation can see is found: by the invariant that the catalogue names, and by
+// the check that is meant for it. Runs with random settings must also find it soon; if not, they
+// are too tame.
 
 #include "harness/simulator/faults.h"
 
@@ -43,7 +43,7 @@ class SimulatedFaultTest : public ::testing::TestWithParam<SimulationFault> {
   }
 };
 
-// Whether AddressSanitizer ends the program before any invariant is looked at.
+// Returns true if AddressSanitizer ends the program before any invariant is checked.
 bool dies(const SimulationFault& fault) {
   return kPoisons && fault.poisoned;
 }
@@ -63,7 +63,7 @@ TEST_P(SimulatedFaultTest, IsFoundByItsInvariantAndItsCheck) {
   }
 }
 
-// The scenario is not to blame.
+// The scenario itself is sound.
 TEST_P(SimulatedFaultTest, WithoutTheFaultItsScenarioHolds) {
   SimulationPlan right = plan(1);
   right.steps = 200'000;
@@ -105,7 +105,7 @@ bool is_found(const SimulationFault& fault, std::uint64_t first_seed) {
   return outcome.found.has_value();
 }
 
-// Not those that show only where several settings meet: ManyRingsTest of proptests has such
+// Excludes the faults that need several settings together. ManyRingsTest in proptests has such
 // settings, and finds them.
 std::vector<SimulationFault> faults_found_by_runs() {
   std::vector<SimulationFault> found;
@@ -117,7 +117,8 @@ std::vector<SimulationFault> faults_found_by_runs() {
   return found;
 }
 
-// From seed 1, or 100'001, a hostile ring of many pages takes two of the faults 9 seconds.
+// Not from seeds 1 and 100'001: there a hostile ring of many pages takes 9 seconds for two of the
+// faults.
 TEST_P(RunsFaultTest, IsFoundWithin200Runs) {
   for (const std::uint64_t seed :
        {std::uint64_t{200'001}, std::uint64_t{300'001}, std::uint64_t{400'001}}) {
@@ -125,7 +126,7 @@ TEST_P(RunsFaultTest, IsFoundWithin200Runs) {
       EXPECT_TRUE(is_found(GetParam(), seed)) << "from seed " << seed;
       continue;
     }
-    // AddressSanitizer may end the program before any invariant is looked at.
+    // AddressSanitizer may end the program before any invariant is checked.
     const auto end = [&] {
       if (!is_found(GetParam(), seed)) std::exit(0);
       std::fputs("found\n", stderr);

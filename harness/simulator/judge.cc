@@ -47,7 +47,7 @@ class HostileJudge final : public Judge {
   void drain_ends(std::optional<std::uint32_t> head) override {
     watch_.ends(head ? std::optional{oracle::unread(ring_size_, watch_.tail(), *head)}
                      : std::nullopt);
-    // Bytes of ring: the drain skips to an impossible position, however far away it is.
+    // Counts bytes of the ring: the drain skips to an impossible position, however far away.
     received_.bytes += std::min<std::uint64_t>(watch_.moved(), ring_size_);
   }
   void reads(const std::byte* address, std::size_t size) override { watch_.reads(address, size); }
@@ -91,7 +91,7 @@ void Drains::delivered(const PerfEvent& event) {
   if (!judge_->violation()) note(event);
 }
 
-// Where the bytes are unknown, only how many they are: what they say depends on the machine's byte
+// If the bytes are unknown, adds only their number: their values depend on the machine's byte
 // order.
 void Drains::note(const PerfEvent& event) {
   const bool known = judge_->knows_the_bytes();
@@ -117,7 +117,7 @@ void Drains::ends() {
   const std::uint64_t tail = page_.data_tail;
   digest_.add(tail);
   judge_->drain_ends(head_seen_);
-  // A writer may still be at work on what a faulty consumer has released.
+  // A writer may still be writing to bytes that a faulty consumer has released.
   if (!judge_->violation()) poison_.released(tail_before_, tail - tail_before_);
 }
 

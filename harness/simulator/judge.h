@@ -27,22 +27,22 @@ class Judge : private oracle::FirstViolation {
   virtual ~Judge() = default;
 
   virtual void drain_begins() = 0;
-  // From the drain's callback, before and after it looks at the event.
+  // Call these from the drain's callback, before and after it reads the event.
   virtual void delivered(const PerfEvent& event) = 0;
   virtual void finished_with(const PerfEvent& event) = 0;
-  // `head`: data_head as this drain has read it first, if it has.
+  // `head`: the first data_head that this drain read, if it read one.
   virtual void drain_ends(std::optional<std::uint32_t> head) = 0;
   virtual void reads(const std::byte* address, std::size_t size) = 0;
   // The writer is done, and the consumer has found the ring empty.
   virtual void settle() = 0;
 
   virtual const oracle::Received& received() const = 0;
-  // Up to where the consumer has released the ring, as far as it was entitled to.
+  // The position up to which the consumer has legitimately released the ring.
   virtual std::uint64_t released() const = 0;
-  // Whether the bytes of the event just delivered are determined: the same on every machine.
+  // Whether the bytes of the event just delivered are known, and thus the same on every machine.
   virtual bool knows_the_bytes() const = 0;
 
-  // Reports a violation that another part noticed.
+  // Reports a violation that another part found.
   using FirstViolation::violate;
   const std::optional<oracle::Violation>& violation() const {
     const auto& reported = FirstViolation::violation();
@@ -62,31 +62,31 @@ std::unique_ptr<Judge> judge_of_hostile_ring(const perf_event_mmap_page& page, B
 // The number of records of one ring that a merge sorts.
 inline constexpr std::size_t kMergeWindow = 8;
 
-// An event, as far as the order depends on it: where it was written, and when.
+// The parts of an event on which the order depends.
 struct KeyedEvent {
   std::uint64_t key = 0;
-  std::uint64_t published = 0;   // what the clock said then
+  std::uint64_t published = 0;   // the clock at its publication
   std::uint64_t position = 0;    // in its ring
-  std::size_t displaced_by = 0;  // how many events before it, in its ring, have a higher key
+  std::size_t displaced_by = 0;  // number of earlier events in its ring with a higher key
 };
 
-// The order in which one consumer is delivered the events of several rings.
+// The order in which one consumer delivers the events of several rings.
 class MergeOrder {
  public:
   explicit MergeOrder(std::uint64_t slack) : slack_{slack} {}
 
-  // A run begins: one that releases by a bound, or a flush.
+  // A run begins: one that releases up to a bound, or a flush.
   void begins(bool takes_all);
-  // The merge reads its clock. The first reading of a run is its lowest.
+  // The merge reads its clock. The first reading of a run is the lowest.
   void reads_clock(std::uint64_t now);
   // Events with lower keys may be delivered.
   std::uint64_t bound() const { return bound_; }
 
-  // The event that is passed to the callback, in which the ring's judge finds it here.
+  // The event that the callback is about to get. The ring's judge reads it here.
   const Ordered* event = nullptr;
-  // The violation, if it should not come now, or is not marked as it is.
+  // Returns the violation, if the event must not come now, or if its `late` is wrong.
   std::optional<oracle::Violation> delivered(const KeyedEvent& timed);
-  // At the end: whether the merge has counted what came.
+  // At the end: compares the merge's counts with the events delivered.
   std::optional<oracle::Violation> settle(const MergeCounts& counts) const;
 
   void published(std::uint64_t delay) { longest_delay_ = std::max(longest_delay_, delay); }
@@ -98,7 +98,7 @@ class MergeOrder {
   bool takes_all_ = false;
   bool has_bound_ = false;
   std::uint64_t bound_ = 0;
-  std::uint64_t newest_ = 0;  // key delivered
+  std::uint64_t newest_ = 0;  // newest key delivered
   // The last event of this run that was not late.
   bool has_last_ = false;
   std::uint64_t last_key_ = 0;
@@ -111,22 +111,22 @@ class MergeOrder {
   std::uint64_t longest_delay_ = 0;
 };
 
-// The clock that writers and merge read, and the key that the writer of a payload had read.
+// The clock that writers and merge read, and the key that a payload's writer read from it.
 struct MergeClock {
   std::function<std::uint64_t()> now;
   std::function<std::uint64_t(std::uint64_t sequence)> key_of;
 };
 
-// The judge of one ring of a merge.
+// The judge of one ring in a merge.
 class MergeJudge : public Judge {
  public:
   // data_head was stored.
   virtual void published() = 0;
-  // Whether something that was published before `clock`, is lower than `bound`, and is among the
-  // oldest that a merge sorts, is still there: its key.
+  // Returns the key of an undelivered event that was published before `clock`, has a key below
+  // `bound`, and is among the oldest, which a merge sorts; nullopt if there is none.
   virtual std::optional<std::uint64_t> held_back(std::uint64_t clock,
                                                  std::uint64_t bound) const = 0;
-  // Whether something is published and not delivered.
+  // Whether an event is published and not delivered.
   virtual bool has_due() const = 0;
   // For planted faults: the newest published key, and the end of the oldest undelivered record.
   virtual std::uint64_t newest_key() const = 0;
@@ -137,8 +137,9 @@ std::unique_ptr<MergeJudge> judge_of_merge(const perf_event_mmap_page& page, Byt
                                            oracle::Ledger& ledger, MergeOrder& order,
                                            MergeClock clock);
 
-// Under AddressSanitizer, the bytes of a ring that hold no live record, [data_tail, data_head)
-// excepted, are poisoned: a read of one ends the program. Otherwise, and where it is off, nothing.
+// Under AddressSanitizer, poisons the bytes of a ring that hold no live record, that is, all bytes
+// outside [data_tail, data_head). A read of a poisoned byte ends the program. Without
+// AddressSanitizer, or if not `on`, does nothing.
 class PoisonMap {
  public:
   PoisonMap(Bytes data, bool on) : data_{data}, on_{on && kPoisons} { released(0, data.size()); }
@@ -150,13 +151,13 @@ class PoisonMap {
   void reserved(std::uint64_t position, std::uint64_t size) const {
     if (on_) each_piece(position, size, unpoison);
   }
-  // No slice of these is valid any more.
+  // No slice of these bytes is valid any more.
   void released(std::uint64_t position, std::uint64_t size) const {
     if (on_) each_piece(position, size, poison);
   }
 
  private:
-  // Calls `act` for the piece before the ring's end, and for the one that goes on at its beginning.
+  // Calls `act` for the piece before the ring's end, and for the one that continues at its start.
   template <class Act>
   void each_piece(std::uint64_t position, std::uint64_t size, Act act) const {
     const auto from = static_cast<std::size_t>(position % data_.size());
@@ -170,8 +171,8 @@ class PoisonMap {
   const bool on_;
 };
 
-// The drains of one ring: each access and each event goes to the judge and into the digest, and
-// what a drain has released is poisoned.
+// The drains of one ring: passes each access and each event to the judge and into the digest, and
+// poisons the bytes that a drain has released.
 class Drains {
  public:
   Drains(const perf_event_mmap_page& page, Bytes data, std::unique_ptr<Judge> judge,
@@ -182,7 +183,8 @@ class Drains {
   void saw_head(std::uint32_t head) {
     if (!head_seen_) head_seen_ = head;
   }
-  // Returns false if the consumer reads and reads, and delivers nothing: it violates `bounded`.
+  // Returns false if the consumer keeps reading without delivering an event, which violates
+  // `bounded`.
   bool reads(const std::byte* address, std::size_t size) {
     if (++reads_ > kReadsSpare + data_.size()) [[unlikely]]
       return is_endless();
@@ -195,7 +197,7 @@ class Drains {
   void ends();
   bool is_open() const { return open_; }
 
-  // Whether data_head has moved since the last drain looked at it.
+  // Whether data_head has moved since the last drain read it.
   bool is_unseen() const { return head_seen_ != static_cast<std::uint32_t>(page_.data_head); }
 
   // The number of drains that have begun.
@@ -204,7 +206,7 @@ class Drains {
   const Judge& judge() const { return *judge_; }
 
  private:
-  // A walk of the whole ring reads every record's header.
+  // Spare reads: a walk of the whole ring reads every record's header.
   static constexpr std::size_t kReadsSpare = 10'000;
 
   bool is_endless();
@@ -217,9 +219,9 @@ class Drains {
   Digest& digest_;
   std::uint64_t count_ = 0;
   bool open_ = false;
-  std::size_t reads_ = 0;  // since an event was delivered, or a drain began or ended
+  std::size_t reads_ = 0;                   // since the last event, or beginning or end of a drain
   std::optional<std::uint32_t> head_seen_;  // by this drain
-  std::uint64_t tail_before_ = 0;           // this drain
+  std::uint64_t tail_before_ = 0;           // data_tail before this drain
 };
 
 }  // namespace perfring::simulator

@@ -21,7 +21,7 @@ namespace {
 
 using oracle::Invariant;
 
-// Drains all rings by the rounds of RingSet, or merges them, and waits for them as RingSet does.
+// Drains all rings in RingSet's rounds, or merges them, and waits for them as RingSet does.
 class ManyConsumer {
  public:
   ManyConsumer(std::deque<Site>& sites, ManyFault fault)
@@ -64,8 +64,8 @@ class ManyConsumer {
         sites_, [](const Site& each) { return each.judge().violation().has_value(); });
   }
 
-  // One at the least, so that the kernel's announcements are distinguished from the time that
-  // passes.
+  // Waits for a wakeup, a hotplug change or the deadline. Polls at least once, so that a passed
+  // deadline is not taken for the kernel's announcement.
   void wait() {
     if (again_) return;
     std::uint64_t deadline = settings_.timeout == 0 ? kNever : now() + settings_.timeout;
@@ -95,7 +95,7 @@ class ManyConsumer {
     return any;
   }
 
-  // CPUs that came or went (C6).
+  // Handles CPUs that came or went (C6).
   void follow() {
     for (Site& each : sites_) {
       if (!each.take_change()) continue;
@@ -119,8 +119,9 @@ class ManyConsumer {
     if (is(ManyFault::SleepsOnTheLimit)) again_ = false;
   }
 
-  // RingSet::flush(Flush::Complete) (C5): a barrier, then a round without bounds. All that was
-  // reserved before is read then, the records of writers under way among it (W12, W14).
+  // RingSet::flush(Flush::Complete) (C5): a barrier, then a round without limits. It reads
+  // everything that was reserved before, including the records of writers that were under way (W12,
+  // W14).
   void flush() {
     std::vector<__u64> reserved;
     for (const Site& each : sites_) reserved.push_back(each.rb().head);
@@ -142,7 +143,7 @@ class ManyConsumer {
     }
   }
 
-  // As the kernel waits for the programs that are under way on any CPU.
+  // Waits as the kernel does for the programs that are running on any CPU.
   void wait_for_programs() {
     std::vector<std::uint64_t> pauses;
     for (const Site& each : sites_) pauses.push_back(each.pauses());
@@ -186,7 +187,7 @@ class ManyConsumer {
     }
   }
 
-  // The event has been passed on. Whether to go on.
+  // Takes an event that a drain passes on. Returns false to break off.
   bool visit(Site& site, const PerfEvent& event) {
     site.drains().delivered(event);
     if (site.judge().violation()) return false;
@@ -237,7 +238,7 @@ class ManyConsumer {
     return visit(sites_[ordered.ring], ordered.event);
   }
 
-  // As RingSet, after each round.
+  // Switches the wakeups after each round, as RingSet does.
   void switch_wakeups(std::uint64_t began) {
     const auto at = [](std::uint64_t steps) {
       return WakeupChoice::Clock::time_point{
@@ -261,7 +262,7 @@ class ManyConsumer {
     return sum - std::exchange(events_before_, sum);
   }
 
-  // Nobody writes any more.
+  // Drains the rest. Nobody writes any more.
   void finish() {
     follow();
     do {
@@ -287,7 +288,7 @@ class ManyConsumer {
   MergedRings merged_;
   WakeupChoice choice_;
   std::vector<MergedRing> rings_;
-  std::vector<bool> gone_;  // CPUs that ever went
+  std::vector<bool> gone_;  // CPUs that ever went offline
   const Site* first_reported_ = nullptr;
   std::size_t turn_ = 0;
   std::uint64_t delivered_ = 0;  // in this round
@@ -298,7 +299,7 @@ class ManyConsumer {
   bool takes_all_ = false;  // a complete flush is under way
 };
 
-// Now and then a CPU goes, or one that has gone comes back.
+// From time to time takes a CPU offline, or brings it back.
 void plug(std::deque<Site>& sites, Task& self) {
   World& world = sites.front().world();
   Random& random = world.scheduler.random();

@@ -1,7 +1,7 @@
 #ifndef HARNESS_SIMULATOR_MANY_RINGS_H_
 #define HARNESS_SIMULATOR_MANY_RINGS_H_
 
-// The rings of a consumer of them all: each by itself, or merged.
+// The rings of a consumer that has all of them: one by one, or merged.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,10 +20,11 @@
 
 namespace perfring::simulator {
 
-// SimulatedMemory, of several rings: each access is one of the ring in which its address lies.
+// SimulatedMemory for several rings: each access belongs to the ring that contains its address.
 struct ManyMemory : SimulatedMemory {
   static inline constinit thread_local std::deque<Site>* sites = nullptr;
-  // For each ring a stale data_head to use in place of the real one; null unless a fault plants it.
+  // For each ring, a stale data_head that a fault uses in place of the real one; null without the
+  // fault.
   static inline constinit thread_local std::vector<Position>* stale = nullptr;
 
   static Site& of(const void* address) {
@@ -32,7 +33,7 @@ struct ManyMemory : SimulatedMemory {
       const auto* const page = reinterpret_cast<const std::byte*>(&each.page());
       if (at >= page && at < each.data().data() + each.data().size()) return each;
     }
-    return *site;  // which then says that this is outside of it
+    return *site;  // which reports an access outside the ring
   }
 
   static Position read_once(const SharedPosition& field) {
@@ -43,13 +44,12 @@ struct ManyMemory : SimulatedMemory {
     own.drains().saw_head(head);
     return head;
   }
-  // That ends this ring's part of the run: a writer may take the room before the others' tails
-  // move.
+  // Ends this ring's part of the run: a writer may use the room before the other rings' tails move.
   static void write_once(SharedPosition& field, SharedPosition value) {
     SimulatedMemory::write_once(field, value);
     of(&field).drains().ends();
   }
-  // A look at the positions between two drains belongs to neither.
+  // A read of the positions between two drains belongs to neither drain.
   static void sees_read(const std::byte* address, std::size_t size) {
     Site& own = of(address);
     const bool is_tail = address == reinterpret_cast<const std::byte*>(&own.page().data_tail);
@@ -68,7 +68,7 @@ inline void end_drain(Site& site) {
   if (site.drains().is_open()) site.drains().ends();
 }
 
-// One ring in a round, as RingSet's OutputRing.
+// One ring in a round, like RingSet's OutputRing.
 class MergedRing {
  public:
   explicit MergedRing(Site& site)
@@ -77,7 +77,7 @@ class MergedRing {
         share_{*Cursor<ManyMemory>::over(site.page(), site.data()), site.data().size()} {}
 
   Site& site() const { return *site_; }
-  // No part of the rounds that follow. Only where that is a fault.
+  // Leaves this ring out of the next rounds; only a fault does.
   void set_left_out(bool left_out) { left_out_ = left_out; }
 
   void begin_round() {
@@ -93,7 +93,7 @@ class MergedRing {
   }
 
  private:
-  // Ends also when the callback throws.
+  // Ends the drain, also if the callback throws.
   struct Drained {
     explicit Drained(Site& of) : site{of} { site.drains().begins(); }
     ~Drained() { end_drain(site); }
@@ -108,7 +108,7 @@ class MergedRing {
   bool left_out_ = false;
 };
 
-// All rings, merged by lib's Merge; and what may be wrong with that.
+// All rings, merged by lib's Merge, and the faults planted in the merge.
 class MergedRings {
  public:
   MergedRings(std::deque<Site>& sites, ManyFault fault)
@@ -119,8 +119,8 @@ class MergedRings {
     }
   }
 
-  // A run, or with `takes_all` all that there is. `delivers(ordered)` as Merge has it: whether to
-  // go on.
+  // Runs the merge once or, with `takes_all`, flushes it. `delivers(ordered)` is Merge's callback:
+  // it returns false to stop.
   template <class Delivers>
   MergeEnd run(bool takes_all, const Delivers& delivers) {
     for (Site& each : sites_) each.drains().begins();
@@ -165,15 +165,15 @@ class MergedRings {
     return merge.run(key, [&] { return clock(ring++); }, delivers, limit);
   }
 
-  // The key of a payload is what its writer's clock said. The callback and the key may be called
-  // while the ring is written: nothing of it is read before it is checked.
+  // Returns the key of a payload: its writer's clock. The ring may be written during the callback,
+  // so the claimed stream and sequence are checked before use.
   std::uint64_t key_of(const Sample& sample) const {
     const auto claim = oracle::claimed(sample);
     if (!claim || claim->stream >= sites_.size()) return 0;
     return sites_[claim->stream].key_of(claim->sequence);
   }
 
-  // The clock, before data_head of this ring is read; and once more.
+  // The merge's clock, read before data_head of ring `ring`, and once more after the last ring.
   std::uint64_t clock(std::size_t ring) {
     SimulatedMemory::step();
     if (ring == 0) began_ = world().clock();
@@ -186,7 +186,7 @@ class MergedRings {
     return clock;
   }
 
-  // releases_one_early: the next record of the first ring that has one.
+  // releases_one_early: releases the next record of the first ring that has one.
   void release_one() {
     for (Site& each : sites_) {
       const auto end = each.merged()->end_of_oldest();
@@ -199,7 +199,7 @@ class MergedRings {
   std::deque<Site>& sites_;
   const ManyFault fault_;
   Merge<ManyMemory, kMergeWindow> merge_;
-  Merge<ManyMemory, 1> narrow_;  // for those who take a ring to be in order
+  Merge<ManyMemory, 1> narrow_;  // for faults that assume ordered rings
   std::uint64_t began_ = 0;
 };
 

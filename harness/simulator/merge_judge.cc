@@ -16,7 +16,7 @@ using oracle::Violation;
 
 constexpr std::size_t kKeysKept = 64;
 
-// A record that was published and not delivered; its LOST is an event of its own.
+// A record that was published and not delivered. Its LOST is a separate event.
 struct Due {
   oracle::Written written;
   KeyedEvent timed;
@@ -91,7 +91,7 @@ class RingOfMerge final : public MergeJudge {
     }
   }
 
-  // Only what is unread may be read: no byte outside of [data_tail, data_head).
+  // Only unread bytes may be read: none outside [data_tail, data_head).
   void reads(const std::byte* address, std::size_t size) override {
     const std::size_t offset =
         reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data_.data());
@@ -143,7 +143,7 @@ class RingOfMerge final : public MergeJudge {
 
   std::uint64_t data_tail() const { return __atomic_load_n(&page_.data_tail, __ATOMIC_RELAXED); }
 
-  // Where the oldest event that was not delivered begins.
+  // The position of the oldest event that was not delivered.
   std::uint64_t oldest_at() const {
     const Due& oldest = due_.front();
     return oldest.lost || !oldest.written.has_lost ? oldest.written.position
@@ -220,9 +220,9 @@ class RingOfMerge final : public MergeJudge {
   MergeOrder& order_;
   const MergeClock clock_;
   std::deque<Due> due_;
-  std::deque<std::uint64_t> keys_;  // of the last events that were published
-  std::uint64_t end_;               // of what was published
-  std::uint64_t tail_;              // as the last run left it
+  std::deque<std::uint64_t> keys_;  // keys of the last events published
+  std::uint64_t end_;               // end of the published records
+  std::uint64_t tail_;              // data_tail after the last run
   bool in_drain_ = false;
   oracle::Payload last_;
   oracle::Received received_;

@@ -1,5 +1,5 @@
-// What the judge of a merge finds: each rule of the order, of one ring's events and of its tail, in
-// histories made by hand.
+// The judge of a merge, with hand-made histories: each rule for the order, for one ring's events,
+// and for the ring's tail.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 using oracle::Invariant;
 using ::testing::HasSubstr;
 
-// The invariant and the message; "holds" without a violation.
+// Returns the invariant and the message, or "holds" if there is no violation.
 std::string in_words(const std::optional<oracle::Violation>& violation) {
   if (!violation) return "holds";
   return std::string{to_string(violation->invariant)} + ": " + violation->message;
@@ -31,7 +31,7 @@ class MergeOrderTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kSlack = 10;
 
-  // What is found where this event comes, which says of itself whether it is late.
+  // Delivers this event, marked late or not. Returns the violation found.
   std::string comes(const KeyedEvent& timed, bool late = false, std::size_t ring = 0) {
     const Ordered event{ring, timed.key, late, Lost{1}};
     order_.event = &event;
@@ -92,7 +92,8 @@ TEST_F(MergeOrderTest, AnEventIsMarkedLateIfAHigherKeyHasCome) {
   EXPECT_EQ(comes(51), "holds");
 }
 
-// By its writer, which took longer than the slack, or by what the window cannot sort.
+// An event may be late only if its writer took longer than the slack, or if the window cannot sort
+// it.
 TEST_F(MergeOrderTest, OnlySomeMayBeLate) {
   order_.begins(/*takes_all=*/true);
   EXPECT_EQ(comes(100), "holds");
@@ -155,13 +156,14 @@ TEST_F(MergeOrderTest, TheMergesOwnCountsAreCompared) {
   }
 }
 
-// One ring, whose records have the keys that a test gives them, in the order of their writing.
+// One ring. Its records have the keys that a test gives them, in the order in which they are
+// written.
 struct History {
   static constexpr std::uint64_t kSlack = 10;
   static constexpr std::uint64_t kClock = 1000;
-  static constexpr std::uint32_t kLength = 20;  // a record of 32 bytes, 56 with a LOST before it
+  static constexpr std::uint32_t kLength = 20;  // a record of 32 bytes, or 56 with a LOST
 
-  // Writes and publishes a record; returns where it begins.
+  // Writes and publishes a record. Returns its position.
   std::uint64_t write(std::uint64_t key, std::uint64_t lost = 0) {
     const std::uint64_t at = ring.head;
     keys.push_back(key);
@@ -169,12 +171,12 @@ struct History {
     judge->published();
     return at;
   }
-  // One that is refused takes a sequence number, and has no key.
+  // A refused record uses up a sequence number, and has no key.
   void refuse() {
     keys.push_back(0);
     ring.refuse();
   }
-  // A sample, or a LOST, is delivered as an event of this key.
+  // Delivers a sample or a LOST as an event with this key.
   void comes(PerfEvent what, std::uint64_t key, bool late = false) {
     const Ordered event{0, key, late, what};
     order.event = &event;
@@ -234,7 +236,7 @@ TEST_F(MergeJudgeTest, AFaultlessHistoryHolds) {
   EXPECT_EQ(judge->received().bytes, 88U);
 }
 
-// All that was delivered is released, and nothing else: both of it a record, or a LOST, off.
+// The tail must be exactly where the delivered events end; here it is off by a record or a LOST.
 TEST_F(MergeJudgeTest, ATailThatIsNotWhereTheEventsEndIsAViolation) {
   const auto found_with = [](std::size_t delivered, std::uint64_t tail) {
     History own;
@@ -411,7 +413,7 @@ TEST_F(MergeJudgeTest, LossesSinceTheLastRecordNeedNoLost) {
   EXPECT_EQ(found(), "holds");
 }
 
-// [data_tail, data_head), and no byte more.
+// Only [data_tail, data_head) may be read, and no other byte.
 TEST_F(MergeJudgeTest, OnlyWhatIsUnreadMayBeRead) {
   const auto reads = [](std::ptrdiff_t offset, std::size_t size) {
     History own;
@@ -454,7 +456,7 @@ TEST_F(MergeJudgeTest, WhatIsAcrossTheEndOfTheRingMayBeRead) {
   EXPECT_THAT(found(), HasSubstr("in_ring: "));
 }
 
-// What a merge must have released by now: what is older than the clock, below the bound, and among
+// What a merge must have released by now: events older than the clock, below the bound, and among
 // the first that it sorts.
 TEST_F(MergeJudgeTest, NothingDueIsHeldBack) {
   EXPECT_EQ(judge->held_back(100, 100), std::nullopt) << "there is nothing";
@@ -495,7 +497,7 @@ TEST_F(MergeJudgeTest, ALostIsOneOfTheWindowsEvents) {
   EXPECT_EQ(judge->held_back(1, 7), std::nullopt) << "eight are sorted before the second";
 }
 
-// Of an event that comes late: how many that stand before it have a higher key.
+// A late event is excused if at least kMergeWindow earlier events of its ring have higher keys.
 TEST_F(MergeJudgeTest, AnEventIsLateOnlyBehindAWindowOfHigherKeys) {
   const auto late_behind = [](std::size_t higher) {
     History own;

@@ -10,8 +10,8 @@
 namespace perfring::simulator {
 namespace {
 
-constexpr std::uint64_t kOffline = 100;  // steps between two looks of one that may not write
-constexpr std::uint64_t kStall = 8;      // times the longest delay
+constexpr std::uint64_t kOffline = 100;  // steps between two checks by a writer on an offline CPU
+constexpr std::uint64_t kStall = 8;      // multiple of the longest delay
 
 }  // namespace
 
@@ -55,7 +55,7 @@ void ProducerBase::output() {
   std::uint32_t length =
       site_.world().scheduler.random().between(static_cast<std::uint32_t>(settings.payload_min),
                                                static_cast<std::uint32_t>(settings.payload_max));
-  // Payloads that may spill are read alike on every machine.
+  // Payloads that may spill must read the same on every machine.
   if (settings.payload_max > kIntactMax) length -= length % 4;
   const oracle::Payload payload{sequence_++, static_cast<std::uint32_t>(site_.cpu()), length};
   const std::span<std::byte> bytes = std::span{buffers_[level_]}.first(length);
@@ -69,8 +69,8 @@ void ProducerBase::output() {
   --level_;
 }
 
-// The program reads its clock, and takes its time, in which it may be interrupted, or its CPU
-// stand still.
+// The program reads its clock and then takes some time, in which it may be interrupted, or its CPU
+// may stall.
 void ProducerBase::take_time(const RunSettings& settings) {
   site_.takes_key();
   if (settings.delay_max == 0) return;
@@ -98,7 +98,7 @@ void Intruder::step() {
   if (site_.world().scheduler.step()) site_.producer().yield();
 }
 
-// Writes a sound record's header, often; else one with one thing wrong, or everything.
+// Mostly writes a header as in a sound record, otherwise one with one field or everything wrong.
 void Intruder::write_header() {
   Random& random = site_.world().scheduler.random();
   const auto slots = static_cast<std::uint32_t>(site_.data().size() / 8);
@@ -107,7 +107,7 @@ void Intruder::write_header() {
   const std::uint32_t kind = random.below(8);
   header.type = kind < 5   ? std::uint32_t{PERF_RECORD_SAMPLE}
                 : kind < 6 ? std::uint32_t{PERF_RECORD_LOST}
-                : kind < 7 ? random.below(200)  // also the raw size of a record before it
+                : kind < 7 ? random.below(200)  // or the raw size of an earlier record
                            : static_cast<std::uint32_t>(random.next() >> 32);
   header.misc = static_cast<std::uint16_t>(random.below(4));
   header.size =
@@ -121,7 +121,7 @@ void Intruder::write_head() {
   const std::uint64_t tail = site_.page().data_tail;
   const std::uint32_t kind = random.below(16);
   std::uint64_t head = tail + 8 * std::uint64_t{random.below(size / 8 + 1)};
-  if (kind == 0) head = tail + random.below(2 * size);  // off the grid, or too far
+  if (kind == 0) head = tail + random.below(2 * size);  // off the grid, or too far ahead
   if (kind == 1) head = random.next();
   if (kind == 2) head = tail - 8 * std::uint64_t{random.below(size / 8)};
   __atomic_store_n(&site_.page().data_head, head, __ATOMIC_RELAXED);

@@ -20,7 +20,7 @@
 
 namespace perfring::simulator {
 
-// The work of an interrupt.
+// The handler of an interrupt.
 class Interrupts {
  public:
   virtual void interrupt() = 0;
@@ -29,8 +29,8 @@ class Interrupts {
   ~Interrupts() = default;
 };
 
-// The processor of a Site. Others run, or an interrupt comes, between any two of its steps; and a
-// store is of 8 bytes at the most. A faulty one is derived from it.
+// The processor of a Site. Between any two of its steps other tasks run, or an interrupt comes. A
+// store has at most 8 bytes. Faulty processors derive from it.
 struct SimulatedCpu : rig::LedgerCpu<> {
   SimulatedCpu(Site& of, Interrupts& by)
       : LedgerCpu{of.ledger()}, site{of}, scheduler{of.world().scheduler}, interrupts{by} {
@@ -66,7 +66,7 @@ struct SimulatedCpu : rig::LedgerCpu<> {
     store_part(to, bytes, size);
   }
 
-  // Barriers order nothing here: there is one thread, and its stores are seen in their order.
+  // Barriers have no effect here: there is one thread, and all see its stores in program order.
   void control_dependency(const __u64&) {}
   void smp_wmb(const __u64&) {}
 
@@ -82,7 +82,7 @@ struct SimulatedCpu : rig::LedgerCpu<> {
   }
 
  private:
-  // Less than 8 bytes. Most often it is 4 of them or none, for which memcpy() is not worth a call.
+  // Stores less than 8 bytes: mostly 4 or none, which are not worth a call of memcpy().
   static void store_part(std::byte* to, const std::byte* from, std::size_t size) {
     if (size == 4) {
       std::memcpy(to, from, 4);
@@ -99,8 +99,8 @@ class Writer {
   virtual void run() = 0;
 };
 
-// Runs on a Site's CPU: a task that outputs, and softirqs, irqs and NMIs that interrupt it and
-// each other, and output too.
+// Runs on a Site's CPU: a task that outputs, and softirqs, irqs and NMIs that interrupt it and each
+// other, and output too.
 class ProducerBase : public Interrupts, public Writer {
  public:
   explicit ProducerBase(Site& site);
@@ -114,7 +114,7 @@ class ProducerBase : public Interrupts, public Writer {
  private:
   static constexpr std::size_t kLevels = 4;  // task, softirq, irq, NMI
 
-  // The processor's.
+  // The steps and outputs of the processor.
   virtual void step() = 0;
   virtual int bpf_perf_event_output(std::span<const std::byte> payload) = 0;
 
@@ -135,8 +135,8 @@ class Producer final : public ProducerBase {
  private:
   void step() override { cpu_.step(); }
 
-  // A record is some thirty short steps: the calls between them would cost a fifth of the time. (Of
-  // a faulty kernel nobody asks for speed, and each takes its time to compile.)
+  // A record takes about thirty short steps. The calls between them would cost a fifth of the time,
+  // hence `flatten`. A faulty kernel need not be fast, and each one takes time to compile.
   int bpf_perf_event_output(std::span<const std::byte> payload) override {
     if constexpr (std::is_same_v<C, SimulatedCpu>) {
       return output_flat(payload);
@@ -152,8 +152,9 @@ class Producer final : public ProducerBase {
   C cpu_;
 };
 
-// In a kernel's place: writes headers and positions of all kinds, at any moment, the drain's midst
-// included. All that it writes is fields of the format, so that it means the same on every machine.
+// An adversary in place of the kernel: writes headers and positions of all kinds at any moment,
+// also in the middle of a drain. It only writes fields of the format, which mean the same on every
+// machine.
 class Intruder final : public Writer {
  public:
   explicit Intruder(Site& site) : site_{site} {}

@@ -1,7 +1,7 @@
 #ifndef HARNESS_SIMULATOR_RANDOM_H_
 #define HARNESS_SIMULATOR_RANDOM_H_
 
-// Numbers that are the same on every machine: drawn from a seed, and hashed.
+// Random numbers and hashes that are the same on every machine.
 
 #include <array>
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace perfring::simulator {
 
-// xoshiro256** (Blackman and Vigna), seeded by splitmix64, and a mapping to ranges of its own: the
+// xoshiro256** (Blackman and Vigna), seeded with splitmix64, with its own mapping to ranges: the
 // same numbers on every machine and with every C++ library.
 class Random {
  public:
@@ -29,15 +29,15 @@ class Random {
     return result;
   }
 
-  // 0 to bound - 1. Precondition: bound > 0.
+  // Returns 0 to bound - 1. Precondition: bound > 0.
   std::uint32_t below(std::uint32_t bound) {
     return static_cast<std::uint32_t>((next() >> 32) * bound >> 32);
   }
-  // first to last, both included. Precondition: first <= last, last - first < 2^32 - 1.
+  // Returns first to last, both included. Precondition: first <= last, last - first < 2^32 - 1.
   std::uint32_t between(std::uint32_t first, std::uint32_t last) {
     return first == last ? first : first + below(last - first + 1);
   }
-  // True once in n times; never for n = 0.
+  // Returns true with a probability of 1/n; never if n is 0.
   bool one_in(std::uint32_t n) { return n != 0 && below(n) == 0; }
 
  private:
@@ -51,7 +51,7 @@ class Random {
   std::array<std::uint64_t, 4> state_{};
 };
 
-// A hash of numbers, in their order. Of values, never of memory: the same on every machine.
+// A hash of a sequence of numbers. It hashes values, never memory: the same on every machine.
 class Digest {
  public:
   void add(std::uint64_t value) {

@@ -9,12 +9,11 @@
 namespace perfring::simulator {
 namespace {
 
-constexpr std::uint64_t kMemoryMax = std::uint64_t{64} << 20;  // of all rings and payloads
+constexpr std::uint64_t kMemoryMax = std::uint64_t{64} << 20;  // for all rings and payloads
 
 class Draw {
  public:
-  explicit Draw(std::uint64_t seed)
-      : random_{~seed} {}  // not the numbers that the run itself draws
+  explicit Draw(std::uint64_t seed) : random_{~seed} {}  // differs from the run's own numbers
 
   RunSettings settings() {
     RunSettings s;
@@ -29,14 +28,14 @@ class Draw {
     s.idle_max = magnitude(0, 20'000);
     s.interrupts = random_.one_in(4) ? 0 : random_.between(1, 90);
     s.interval_log2 = random_.below(17);
-    // A record that is refused takes few steps, however long it took to make up its payload.
+    // A refused record takes few steps, even if its payload took long to fill.
     if (s.payload_max > 512) {
       s.burst_max = std::min<std::uint64_t>(s.burst_max, 10);
       s.idle_max = std::max(s.idle_max, s.payload_max / 8);
       const auto bits = static_cast<std::uint64_t>(std::bit_width(s.payload_max));
       s.interval_log2 = std::max(s.interval_log2, std::min<std::uint64_t>(17, bits));
     }
-    // Otherwise interrupts in interrupts would make one output last for millions of steps.
+    // Interrupts in interrupts would otherwise make one output last for millions of steps.
     if (s.interrupts > 30) s.interval_log2 = std::max<std::uint64_t>(s.interval_log2, 4);
     s.ring.wakeup = random_.one_in(2) ? 1 : magnitude(0, 1000);
     s.ring.watermark = random_.one_in(3);
@@ -54,7 +53,7 @@ class Draw {
   }
 
  private:
-  // One consumer has all rings.
+  // Gives all rings to one consumer.
   void one_consumer(RunSettings& s) {
     s.rings = random_.between(kInTurns, kMerged);
     s.cpus = random_.between(1, 5);
@@ -72,14 +71,14 @@ class Draw {
     if (s.rings != kMerged) s.flush_one_in = sometimes(20);
   }
 
-  // From `least` to `most`: each order of magnitude is as likely as the next.
+  // Draws from `least` to `most`, each order of magnitude with the same probability.
   std::uint64_t magnitude(std::uint64_t least, std::uint64_t most) {
     const auto bits = random_.below(static_cast<std::uint32_t>(std::bit_width(most - least)) + 1);
     return std::min(most, least + random_.below(std::uint32_t{1} << bits));
   }
   std::uint64_t sometimes(std::uint64_t most) { return random_.one_in(2) ? 0 : magnitude(1, most); }
 
-  // Half of the runs pass the end of 32 bits, or of 64, after up to two laps.
+  // Half of the runs pass the end of 32 or 64 bits after up to two laps.
   std::uint64_t start(std::uint64_t ring) {
     const std::uint64_t before =
         8 * std::uint64_t{1 + random_.below(static_cast<std::uint32_t>(ring / 4))};
@@ -95,7 +94,7 @@ class Draw {
     }
   }
 
-  // Small ones mostly; those that kernels mishandle now and then.
+  // Draws mostly small payloads, sometimes payloads that kernels mishandle.
   void payload(RunSettings& s, std::uint64_t ring) {
     constexpr std::uint64_t kBeside = 12 + 32;  // a header, a raw size, a LOST, 8 bytes unused
     const bool oversize = ring >= 2 * kIntactMax && random_.one_in(8);
@@ -138,7 +137,7 @@ RunsOutcome simulate_runs(const Runs& runs,
 
 namespace {
 
-// Steps that all attempts may take together.
+// The number of steps that all attempts together may take.
 constexpr std::uint64_t kBudget = 300'000'000;
 constexpr std::uint64_t kSeeds = 30;
 
@@ -151,7 +150,7 @@ class Shrinker {
 
   Shrunk run() {
     cut(best_.found.step + 1);
-    fewest_steps();  // for what is only found at the end
+    fewest_steps();  // for violations that are only found at the end
     simplify();
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
       SimulationPlan plan = best_.plan;
@@ -165,7 +164,7 @@ class Shrinker {
   }
 
  private:
-  // Runs `plan`. Returns its violation if it is the one to be shrunk.
+  // Runs `plan`. Returns its violation if it has the invariant that is being shrunk.
   std::optional<Found> attempt(const SimulationPlan& plan) {
     if (spent_ >= kBudget || !impossible(plan.settings).empty()) return std::nullopt;
     if (give_up_ && give_up_()) return std::nullopt;
@@ -189,8 +188,8 @@ class Shrinker {
     return found && take(plan, *found);
   }
 
-  // Each setting, to the simplest value with which it still happens within the steps that there
-  // were, and then is over sooner.
+  // Sets each setting to its simplest value if the violation still occurs within the given steps,
+  // then limits the steps to those up to the violation.
   void simplify() {
     const std::uint64_t steps = std::max<std::uint64_t>(4 * best_.plan.steps, 100'000);
     const RunSettings plain{

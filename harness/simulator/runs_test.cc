@@ -1,6 +1,6 @@
-// The settings of a run, as text and drawn from its seed; and such runs. Spread over many seeds
-// with `bazel test --runs_per_test=100 //harness/simulator:runs_test`: each run of the test takes
-// seeds of its own, by Bazel's TEST_RUN_NUMBER.
+// The settings of a run, as text and drawn from its seed, and runs with them. To cover many seeds:
+// `bazel test --runs_per_test=100 //harness/simulator:runs_test`. Each run of the test takes its
+// own seeds, by Bazel's TEST_RUN_NUMBER.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST(SettingsTest, DifferenceNamesWhatDiffers) {
   EXPECT_EQ(difference(base, base), "");
 }
 
-// The last that is named counts, so that each can be set over the other.
+// The setting named last applies, so that each can override the other.
 TEST(SettingsTest, ARingHasWakeupEventsOrAWatermark) {
   const RunSettings marked = *parse_settings("wakeup_events 7\nwakeup_watermark 64", "x");
   EXPECT_EQ(marked.ring, (script::Settings{.pages = 16, .watermark = true, .wakeup = 64}));
@@ -138,7 +138,7 @@ TEST(RandomSettingsTest, EverySettingIsDrawn) {
       if (const auto value = name.get(random_settings(seed))) values.insert(*value);
     }
     const std::uint64_t possible = name.max - name.min + 1;
-    const bool few = possible >= 2 && possible <= 4;  // of which each is drawn
+    const bool few = possible >= 2 && possible <= 4;  // all of them are drawn
     EXPECT_GE(values.size(), few ? possible : std::uint64_t{2}) << name.name;
     EXPECT_TRUE(values.contains(name.min)) << name.name << " " << name.min;
   }

@@ -5,7 +5,7 @@
 
 namespace perfring::simulator {
 
-// An exception must not leave a fiber: the scheduler throws it again.
+// An exception must not leave a fiber: the scheduler rethrows it.
 Task::Task(std::function<void()> body)
     : fiber_{[this, body = std::move(body)] {
         try {
@@ -37,7 +37,7 @@ bool Scheduler::expired() {
   return interrupts_;
 }
 
-// Picks one of the tasks that are due; if none is, time passes until one is.
+// Picks one of the tasks that are due. If none is, advances the time until one is.
 Task* Scheduler::choose() {
   for (;;) {
     ready_.clear();

@@ -1,8 +1,8 @@
 #ifndef HARNESS_SIMULATOR_SCHEDULER_H_
 #define HARNESS_SIMULATOR_SCHEDULER_H_
 
-// Interleaves the tasks in one thread, in an order drawn from the seed. A step is the time between
-// two accesses to shared memory.
+// Interleaves tasks in one thread, in an order drawn from the seed. A step is the time between two
+// accesses to shared memory.
 
 #include <cstdint>
 #include <exception>
@@ -17,15 +17,15 @@ namespace perfring::simulator {
 
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-// A fiber with a turn.
+// A fiber that the scheduler runs in turns.
 class Task {
  public:
   explicit Task(std::function<void()> body);
 
-  // Called by the task itself: lets others run, until woken or `deadline`.
+  // Called by the task itself: lets other tasks run until it is woken or `deadline` is reached.
   void sleep_until(std::uint64_t deadline);
   void yield() { sleep_until(0); }
-  // Called by others: ends its sleep.
+  // Called by other tasks: ends the sleep.
   void wake() { wake_at_ = 0; }
   bool done() const { return fiber_.done(); }
   bool asleep(std::uint64_t now) const { return wake_at_ > now; }
@@ -39,21 +39,21 @@ class Task {
 
 class Scheduler {
  public:
-  // Scheduling points are up to 2^interval_log2 steps, of any order of magnitude.
+  // The gaps between scheduling points are up to 2^interval_log2 steps, of any order of magnitude.
   Scheduler(std::uint64_t seed, unsigned interval_log2);
 
   Task& add(std::function<void()> body);
 
-  // Whether this step is one before which something happens: then the caller decides what.
+  // Counts one step. Returns true if something must happen before it; the caller decides what.
   bool step() { return --countdown_ == 0 && expired(); }
   std::uint64_t now() const { return drawn_ - countdown_; }
   Random& random() { return random_; }
 
-  // Runs the tasks until all are done, or asleep for ever. `before_turn` is called before each
-  // turn. Throws what it, or a task, throws: then no task runs any more.
+  // Runs the tasks until all are done or asleep forever. Calls `before_turn` before each turn.
+  // Rethrows an exception of `before_turn` or of a task, after which no task runs any more.
   void run(const std::function<void()>& before_turn);
 
-  // From now on nothing happens any more: each task runs on to its next sleep.
+  // From now on step() returns false: each task runs until its next sleep.
   void stop_interrupting() { interrupts_ = false; }
 
  private:
@@ -62,7 +62,7 @@ class Scheduler {
 
   Random random_;
   const unsigned interval_log2_;
-  std::uint64_t drawn_ = 0;  // steps, the countdown included
+  std::uint64_t drawn_ = 0;  // steps, including the countdown
   std::uint64_t countdown_ = 0;
   bool interrupts_ = true;
   std::vector<std::unique_ptr<Task>> tasks_;

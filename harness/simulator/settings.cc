@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
-// A member of the settings, or of their ring's.
+// Returns a member of the settings, or of the settings of their ring.
 template <auto kField>
 constexpr auto& field(auto& run) {
   if constexpr (requires { run.*kField; }) return (run.*kField);
@@ -113,8 +113,8 @@ constexpr std::array kNames{
     of<&RunSettings::flush_one_in>("flush_one_in", 0, 1 << 20),
 };
 
-// Most consumers break off now and then, and many throw; those of `steady`, which is for speed, do
-// neither.
+// Most consumers break off now and then, and many throw. The consumer of `steady`, which is for
+// speed, does neither.
 constexpr std::array kScenarios{
     Scenario{"steady", "one writer for each CPU, and a consumer that keeps up",
              "cpus 1\npages 256\npayload_min 16\npayload_max 16\ninterval_log2 13\n"},
@@ -176,7 +176,7 @@ constexpr std::array kScenarios{
              "break_one_in 40\nthrow_one_in 200\n"},
 };
 
-// Settings that one consumer of all rings excludes.
+// Returns why one consumer of all rings cannot have these settings, or "".
 std::string impossible_of_many(const RunSettings& settings) {
   const auto excluded = [&](const char* what, const char* why) {
     return fmt::format("rings: {} excludes {}: {}", settings.rings, what, why);

@@ -70,7 +70,7 @@ void Engine::before_turn() {
   observer_.on_progress(world_.scheduler.now());
 }
 
-// The writers are done: nothing is announced any more.
+// The writers are done: nothing more will be announced.
 void Engine::drain_what_is_left() {
   for (Site& site : sites_) site.check_awake();
   world_.enter(Phase::Draining);

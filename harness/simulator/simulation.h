@@ -3,7 +3,7 @@
 
 // A run: the same seed, settings and steps give the same run, bit for bit, on every machine.
 //
-// Threads: one simulation at a time in each.
+// Threads: each thread may run one simulation at a time.
 
 #include <atomic>
 #include <cstdint>
@@ -34,11 +34,11 @@ struct SimulationOutcome {
   std::uint64_t steps = 0;
   std::uint64_t drains = 0;
   std::uint64_t wakeups = 0;
-  std::uint64_t digest = 0;  // over all events and positions
+  std::uint64_t digest = 0;  // of all events and positions
   double seconds = 0;        // of processor time
   bool interrupted = false;
-  std::uint64_t late = 0;           // events of a merge
-  std::uint64_t longest_delay = 0;  // ticks, from a writer's clock to its record
+  std::uint64_t late = 0;           // late events of a merge
+  std::uint64_t longest_delay = 0;  // ticks from a writer's read of the clock to its record
   std::vector<CpuOutcome> cpus;
   std::optional<Found> found;  // the first violation
 
@@ -51,10 +51,10 @@ struct SimulationPlan {
   RunSettings settings;
 };
 
-// Asked now and then. Both may be absent.
+// Polled from time to time. Both members may be empty.
 struct Observer {
-  const std::atomic<bool>* stop = nullptr;               // end with what there is
-  std::function<void(std::uint64_t steps)> on_progress;  // about twice a second
+  const std::atomic<bool>* stop = nullptr;               // ends the run with the results so far
+  std::function<void(std::uint64_t steps)> on_progress;  // called about twice a second
 };
 
 // Precondition: the settings are possible. Throws std::system_error if there is no memory.

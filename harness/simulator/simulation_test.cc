@@ -92,7 +92,7 @@ TEST_P(ScenarioTest, ASeedGivesTheSameRunOnEveryMachine) {
 INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, ::testing::ValuesIn(scenarios()),
                          [](const auto& named) { return std::string{named.param.name}; });
 
-// Each scenario brings about the case that it is for.
+// Each scenario produces the case for which it exists.
 TEST(SimulateTest, EveryRecordIsDeliveredByAConsumerThatKeepsUp) {
   const SimulationOutcome outcome = run("steady", 1);
   EXPECT_GT(sum(outcome).received.delivered, 5000U);
@@ -168,10 +168,10 @@ TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
   EXPECT_EQ(sum(outcome).received.delivered, sum(outcome).attempted.accepted);
 }
 
-// The kernel's own gap: perf_output_get_handle() counts a writer and then notes rb->wakeup. What an
-// interrupt adds in between is announced by nobody, if the writer then finds the ring full. A
-// consumer that waits without a timeout sleeps beside it until a record is accepted: with a ring
-// that stays full, for ever.
+// The kernel's own gap: perf_output_get_handle() counts a writer and then notes rb->wakeup. If an
+// interrupt adds a record in between and the writer then finds the ring full, nobody announces that
+// record. A consumer that waits without a timeout sleeps until a record is accepted: forever, if
+// the ring stays full.
 TEST(SimulateTest, AConsumerWithoutTimeoutSleepsBesideTheKernelsGap) {
   RunSettings settings = scenario_of("one_byte_short");
   settings.timeout = 0;

@@ -17,7 +17,7 @@ bool may_be_poisoned(const World& world) {
          world.settings.payload_max <= kIntactMax;
 }
 
-// `keys`: of the ring's payloads. `merged` is set if it is the judge of a merge.
+// `keys`: the keys of the ring's payloads. Sets `merged` if the result is the judge of a merge.
 std::unique_ptr<Judge> judge_of(World& world, const perf_event_mmap_page& page, Bytes data,
                                 oracle::Ledger& ledger, const std::vector<std::uint64_t>& keys,
                                 MergeJudge*& merged) {
@@ -68,8 +68,8 @@ void Site::takes_key() {
   keys_.push_back(now > slow_ ? now - slow_ : 0);
 }
 
-// perf_output_get_handle() counts itself as a writer, and then notes rb->wakeup. A record that an
-// interrupt adds between the two is announced by neither, if the writer is then refused.
+// perf_output_get_handle() counts itself as a writer, and then notes rb->wakeup. If an interrupt
+// adds a record in between and the writer is then refused, neither announces that record.
 void Site::ends(int rc) {
   ledger_.ends(rc);
   if (ledger_.in_progress() == 0 && interrupted_ && rc != 0) gap_before_drain_ = drains_.count();
@@ -94,7 +94,7 @@ bool Site::readable() const {
          static_cast<std::uint32_t>(page().data_tail);
 }
 
-// select.c, do_poll(): on the wait queue before the first look, so that no wakeup is missed.
+// select.c, do_poll(): joins the wait queue before the first poll, so that no wakeup is missed.
 void Site::wait(std::uint64_t timeout) {
   const std::uint64_t deadline = timeout == 0 ? kNever : world_.scheduler.now() + timeout;
   waiting_ = true;
@@ -128,7 +128,7 @@ kernel::perf_file Site::open_beside(bool quiet) {
   perf_event_attr attr = event().attr;
   if (quiet) {
     attr.watermark = 1;
-    attr.wakeup_watermark = 1;  // of whatever size: the ring's own is half of it (K30)
+    attr.wakeup_watermark = 1;  // any value: the ring keeps its own watermark, half its size (K30)
   }
   const std::uint64_t id = static_cast<std::uint64_t>(cpu_) + 1 + world_.settings.cpus * ++opened_;
   return ring_.open_beside(attr, id);
@@ -165,7 +165,7 @@ void Site::wake() {
   if (waiting_ && consumer_ != nullptr) consumer_->wake();
 }
 
-// The next drain sees the records that the kernel failed to announce.
+// A record in the kernel's gap excuses the kernel until the next drain, which sees the record.
 void Site::check_awake() {
   const bool excused = gap_before_drain_ == drains_.count();
   if (!announces_each_ || !waiting_ || woken_ || irq_work_ || excused) return;
@@ -184,8 +184,9 @@ void Site::check_awake() {
   }
 }
 
-// Without wakeups the consumer comes by itself within the latency; and where they were asked for
-// again less than that ago, for a program may have fetched the map entry before (W28).
+// Without wakeups the consumer must come by itself within the latency. It must also do so if
+// wakeups were enabled less than the latency ago, because a program may have read the map entry
+// earlier (W28).
 void Site::check_deadline() {
   const std::uint64_t now = world_.scheduler.now();
   const std::uint64_t latency = world_.settings.latency;

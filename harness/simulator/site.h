@@ -21,7 +21,7 @@
 namespace perfring::simulator {
 
 // One CPU with its event, its ring and the entry of a BPF map: its kernel objects, the tasks that
-// run there, and how the consumer waits. `ledger` is the writer's record, `drains` the consumer's.
+// run on it, and how the consumer waits. `ledger` is the writer's record, `drains` the consumer's.
 class Site final : public kernel::wait_queue_entry {
  public:
   Site(World& world, int cpu);
@@ -46,7 +46,7 @@ class Site final : public kernel::wait_queue_entry {
   Judge& judge() { return drains_.judge(); }
   const Judge& judge() const { return drains_.judge(); }
 
-  // The tasks that run here. Both are set before the run.
+  // The tasks that run on this CPU. Set both before the run.
   void set_producer(Task& task) { producer_ = &task; }
   void set_consumer(Task& task) { consumer_ = &task; }
   Task& producer() { return *producer_; }
@@ -57,10 +57,10 @@ class Site final : public kernel::wait_queue_entry {
   void leaves_program() {
     if (--programs_ == 0) ++pauses_;
   }
-  // Whether no program still runs that ran when pauses() was `pauses`.
+  // Returns true if every program that was running when pauses() returned `pauses` has ended.
   bool has_paused_since(std::uint64_t pauses) const { return programs_ == 0 || pauses_ != pauses; }
   std::uint64_t pauses() const { return pauses_; }
-  // The program reads its clock for the payload whose number comes next.
+  // The program reads its clock for the next payload.
   void takes_key();
   void begins(const oracle::Payload& payload);
   void reserved(std::uint64_t position, std::size_t size);
@@ -72,8 +72,8 @@ class Site final : public kernel::wait_queue_entry {
   bool irq_work() const { return irq_work_; }
   void run_irq_work();
 
-  // The consumer's side: before each access to memory others may run. A consumer that reads and
-  // reads and delivers nothing never runs again.
+  // The consumer's side: before each access to memory other tasks may run. A consumer that keeps
+  // reading and delivers nothing never runs again.
   void consumer_step() {
     if (world_.scheduler.step()) [[unlikely]]
       consumer_->yield();
@@ -84,7 +84,7 @@ class Site final : public kernel::wait_queue_entry {
   }
   bool readable() const;
 
-  // One consumer of all rings: what it does beside draining them. `deadline`: when it wakes if
+  // For one consumer of all rings: what it does besides draining them. `deadline`: when it wakes if
   // nobody wakes it. poll() takes the flag.
   void sleeps(std::uint64_t deadline);
   void forget_wakeup() { woken_ = false; }
@@ -92,16 +92,16 @@ class Site final : public kernel::wait_queue_entry {
   void awakes() { waiting_ = false; }
   bool poll();
   const MergeJudge* merged() const { return merged_; }
-  // The key of the payload with this number; 0 if it does not exist.
+  // The key of the payload with this sequence number, or 0 if there is none.
   std::uint64_t key_of(std::uint64_t sequence) const {
     return sequence < keys_.size() ? keys_[static_cast<std::size_t>(sequence)] : 0;
   }
-  // The map entry's event wakes for each record, or for none.
+  // Puts the event that wakes for each record, or for none, into the map entry.
   void fill_entry(Wakeups wakeups);
   Wakeups entry() const { return entry_; }
 
-  // The CPU goes, and comes back: its events are dead then, until the consumer revives them. A
-  // change that the consumer does not know yet is said once.
+  // The CPU goes offline and comes back. Its events are dead afterwards, until the consumer revives
+  // them. take_change() reports each change once.
   bool may_go() const { return !offline_ && programs_ == 0; }
   void goes();
   void comes_back();
@@ -110,12 +110,12 @@ class Site final : public kernel::wait_queue_entry {
   bool take_change() { return std::exchange(changed_, false); }
   void revive();
 
-  // poll(2) until the ring's flag is set, woken or `timeout` steps have passed (0: for ever).
+  // poll(2) until the ring's flag is set, it is woken, or `timeout` steps have passed (0: forever).
   void wait(std::uint64_t timeout);
   void wake() override;
   std::uint64_t wakeups() const { return wakeups_; }
-  // Checks that the consumer does not sleep beside a record that no one will announce.
-  // Precondition: nobody is at work in the kernel.
+  // Checks that the consumer does not sleep while its ring holds a record that nobody will
+  // announce. Precondition: nobody is executing in the kernel.
   void check_awake();
 
  private:
@@ -128,8 +128,8 @@ class Site final : public kernel::wait_queue_entry {
   rig::SimulatedRing ring_;
   oracle::Ledger ledger_;
   PoisonMap poison_;
-  std::vector<std::uint64_t> keys_;  // of the payloads, by their numbers
-  MergeJudge* merged_ = nullptr;     // the judge, of a merge
+  std::vector<std::uint64_t> keys_;  // keys of the payloads, by sequence number
+  MergeJudge* merged_ = nullptr;     // the judge, if the rings are merged
   Drains drains_;
   Task* producer_ = nullptr;
   Task* consumer_ = nullptr;
@@ -137,21 +137,21 @@ class Site final : public kernel::wait_queue_entry {
   const std::uint64_t slow_;   // ticks by which this CPU's clock is slow
   kernel::perf_file loud_;     // the event that wakes for each record
   kernel::perf_file quiet_;    // the event that wakes for none
-  const bool announces_each_;  // whether the kernel announces each record that it accepts
+  const bool announces_each_;  // the kernel announces each record that it accepts
   bool irq_work_ = false;
   bool waiting_ = false;
   bool woken_ = false;
   std::uint64_t wakeups_ = 0;
   std::uint64_t sleeps_until_ = 0;
-  unsigned programs_ = 0;     // that run, one interrupting another
-  std::uint64_t pauses_ = 0;  // times when none ran any more
+  unsigned programs_ = 0;     // running programs, each interrupting the previous one
+  std::uint64_t pauses_ = 0;  // times that the last program ended
   bool offline_ = false;
   bool changed_ = false;
   Wakeups entry_ = Wakeups::EachRecord;
   std::uint64_t entered_at_ = 0;
-  std::uint64_t opened_ = 0;  // events, beside the first
-  bool interrupted_ = false;  // an output, by the last that began
-  // Drains that had begun when the kernel may have failed to announce a record.
+  std::uint64_t opened_ = 0;  // events opened in addition to the first
+  bool interrupted_ = false;  // an output was under way when the last one began
+  // The number of drains at the time when the kernel may have failed to announce a record.
   std::optional<std::uint64_t> gap_before_drain_;
 };
 

@@ -24,11 +24,11 @@ namespace perfring::simulator {
 //                  | Draining |                   a consumer drains what is left, and returns
 //                  +----------+
 //
-//    any of the three -- an invariant is violated --> Stopping: everybody returns; nothing that
-//                                                     happens from then on is looked at
+//    any of the three -- an invariant is violated --> Stopping: everybody returns; later events
+//                                                     are not checked
 enum class Phase { Writing, Ending, Draining, Stopping };
 
-// Whether a run may pass from one to the other: the arrows above.
+// Returns true if a run may pass from one phase to the other (the arrows above).
 constexpr bool may_follow(Phase from, Phase to) {
   switch (to) {
     case Phase::Writing:
@@ -46,7 +46,7 @@ constexpr bool may_follow(Phase from, Phase to) {
 // The state that the CPUs of one simulated machine share.
 class World {
  public:
-  // `sound`: the kernel is not a faulty one, so it may be trusted with poisoned memory.
+  // `sound`: the kernel is not a faulty one, so that poisoned memory is safe with it.
   World(std::uint64_t seed, const RunSettings& from, std::uint64_t steps, bool sound = true)
       : settings{from},
         sound_writers{sound},
@@ -58,9 +58,9 @@ class World {
   const bool sound_writers;
   Scheduler scheduler;
   Digest digest;
-  MergeOrder order;  // of one consumer that merges
+  MergeOrder order;  // for a consumer that merges
 
-  // The clock of writers and merge.
+  // The clock that writers and merge read.
   std::uint64_t clock() const { return scheduler.now() / settings.clock_tick; }
 
   Phase phase() const { return phase_; }
@@ -68,9 +68,9 @@ class World {
     assert(may_follow(phase_, next));
     phase_ = next;
   }
-  // Whether a writer is to begin no further output.
+  // Whether writers must not begin another output.
   bool writers_end() const { return phase_ != Phase::Writing || scheduler.now() >= steps_max_; }
-  // Whether a consumer is to wait no more.
+  // Whether consumers must not wait again.
   bool consumers_end() const { return phase_ == Phase::Draining || phase_ == Phase::Stopping; }
 
  private:

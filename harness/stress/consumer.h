@@ -14,8 +14,9 @@
 
 namespace perfring::stress {
 
-// The consumer of one ring, lib's or a faulty one with its interface: drains it in every way there
-// is, now and then by a Cursor beside it, sometimes yields in the callback, and checks it.
+// Consumes one ring with lib's Ring, or with a faulty consumer that has the same interface. It
+// drains in every way there is, sometimes with a Cursor on the same ring, sometimes yields in the
+// callback, and checks every event.
 template <class R = Ring<>>
 class StressConsumer : private oracle::FirstViolation {
  public:
@@ -27,7 +28,8 @@ class StressConsumer : private oracle::FirstViolation {
         random_{~ring.setting().seed},
         checker_{ring.page(), ring.data(), ring.setting().first_stream, ring.setting().levels} {}
 
-  // One drain, of all that is there unless it breaks off. Whether there was anything.
+  // Runs one drain, which takes everything there is unless it breaks off. Returns true if there was
+  // an event.
   bool drain() {
     begins();
     switch (random_() % 8) {
@@ -51,14 +53,14 @@ class StressConsumer : private oracle::FirstViolation {
     return events_ != 0;
   }
 
-  // After each wakeup: drains until the ring is empty, although a drain may break off.
+  // After a wakeup: drains until the ring is empty, although a single drain may break off.
   void drain_in_parts() {
     do {
       drain();
     } while (over_ && !violation() && ring_.readable());
   }
 
-  // All that is there now.
+  // Drains everything that is in the ring now.
   bool drain_to_the_end() {
     begins();
     drain_all();
@@ -66,8 +68,9 @@ class StressConsumer : private oracle::FirstViolation {
     return events_ != 0;
   }
 
-  // The writer is gone: takes the rest, and finds the ring empty, in every sense. Not beyond what
-  // the checker has objected to, of which a faulty consumer may find more at every look.
+  // Takes the rest after the writer has ended, and checks that the ring is then empty in every
+  // sense. Stops at the checker's first objection, because a faulty consumer may find more events
+  // on every call.
   void finish() {
     for (std::size_t i = 0; ring_.readable(); ++i) {
       if (checker_.violation()) return;
@@ -110,7 +113,7 @@ class StressConsumer : private oracle::FirstViolation {
     if (violation && violation->invariant != oracle::Invariant::in_ring) read(event);
   }
 
-  // The checker has seen enough, but ThreadSanitizer may not have.
+  // The checker has stopped looking at the bytes, but ThreadSanitizer needs the reads.
   void read(const PerfEvent& event) {
     const auto* sample = std::get_if<Sample>(&event);
     if (sample == nullptr) return;
@@ -156,8 +159,8 @@ class StressConsumer : private oracle::FirstViolation {
   const std::size_t size_;
   Random random_;
   oracle::StreamChecker checker_;
-  std::uint64_t events_ = 0;  // of this drain
-  bool over_ = false;         // broken off
+  std::uint64_t events_ = 0;  // in this drain
+  bool over_ = false;         // the drain has broken off
   volatile std::byte read_{};
 };
 

@@ -1,6 +1,6 @@
-// What a StressConsumer finds by itself, beside the checker's invariants; that each part asks, in
-// the end, for all that its writers published; and how long rounds go on. With consumers and rings
-// made by hand, on one thread but for the last.
+// Faults that StressConsumer itself detects in addition to the checker's invariants; each part
+// checks in the end that everything published was delivered; when rounds end. Consumers and rings
+// are hand-made and share one thread, except in the last two SettleTests.
 
 #include "harness/stress/consumer.h"
 
@@ -31,7 +31,7 @@ std::string in_words(const std::optional<oracle::Violation>& violation) {
   return violation ? to_string(*violation) : "holds";
 }
 
-// A ring with `records` in it, whose writer has ended.
+// A ring with `records` records. Its writer has ended.
 struct Written {
   explicit Written(unsigned records, unsigned levels = 1)
       : ring{Setting{.levels = levels, .payload_max = 64, .calm = 1000}}, producer{ring} {
@@ -46,7 +46,7 @@ struct Written {
   StressProducer<> producer;
 };
 
-// What finish() finds of a ring of 30 records.
+// Returns the violation that finish() finds in a ring of 30 records.
 template <class R>
 std::string finished() {
   const Written written{30};
@@ -84,7 +84,7 @@ struct Miscounts : Around<Miscounts<kOff>> {
   }
 };
 
-// Which random drains are folds is the seed's choice.
+// The seed decides which drains are folds.
 template <class R>
 std::string drained_often() {
   const Written none{0};
@@ -108,7 +108,7 @@ TEST(StressConsumerTest, AnEventAfterTheDrainsLastIsFound) {
               HasSubstr("an event was delivered after the drain's last"));
 }
 
-// Says that there is something, and delivers nothing.
+// Claims to be readable, and delivers nothing.
 struct NeverDone : Around<NeverDone> {
   using Around::Around;
   static bool readable() { return true; }
@@ -124,7 +124,7 @@ TEST(StressConsumerTest, AnEventOfARingThatIsSaidToBeEmptyIsFound) {
               HasSubstr("an empty ring delivered something"));
 }
 
-// Takes the ring for empty.
+// Claims that the ring is empty.
 struct Blind : Around<Blind> {
   using Around::Around;
   static bool readable() { return false; }
@@ -147,7 +147,7 @@ TEST(StressConsumerTest, AfterPartsTheRingIsEmpty) {
   EXPECT_EQ(in_words(consumer.violation()), "holds");
 }
 
-// Whose records are of several writers: which are missing, their totals alone tell.
+// Two writers: only their totals reveal which records are missing.
 constexpr Setting kTwoLevels{.levels = 2, .payload_max = 64, .calm = 20};
 
 TEST(SettleTest, AConsumerIsAskedForAllThatWasPublished) {
@@ -189,7 +189,8 @@ TEST(SettleTest, SleepersAreAskedForAllThatTheyPublished) {
   const stress::Run run;
   PartOutcome outcome;
   const std::vector<Setting> settings{kTwoLevels};
-  // Before each burst its writer waits until all is read: the first drain of the rest drops one.
+  // The writer waits before each burst until everything is read. The first drain of the rest drops
+  // one.
   for (int i = 0; i < 100 && outcome.holds(); ++i) {
     SleepersRound<kernel::HardwareCpu, Waits::Documented, DropsTheSecond>{settings, run, outcome}
         .run(std::chrono::milliseconds{10});

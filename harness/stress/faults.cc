@@ -28,7 +28,7 @@ std::vector<StressFault> make_planted() {
   const auto parts = [&](std::string_view name) -> auto& {
     return std::ranges::find(all, name, &StressFault::name)->parts;
   };
-  // Where nobody sleeps, a wakeup is neither missed nor early.
+  // Only a consumer that sleeps can miss a wakeup or get one too early.
   parts("wakes_nobody") = {{"sleepers", sleepers<faults::WakesNobody<Right>>}};
   parts("wakes_every_second_time") = {{"sleepers", sleepers<faults::WakesEverySecondTime<Right>>}};
   parts("wakes_one_late") = {{"sleepers", sleepers<faults::WakesOneLate<Right>>}};

@@ -12,13 +12,13 @@
 
 namespace perfring::stress {
 
-// A fault of harness/faults, planted in the parts in which something can come of it.
+// A fault of harness/faults, planted in the parts in which it can have an effect.
 struct StressFault {
   struct In {
     std::string part;
     PartOutcome (*run)(const Run&);
   };
-  std::string name;  // in the catalogue
+  std::string name;  // the name in the catalogue
   std::vector<In> parts;
 
   const faults::Expected& expected(faults::Harness harness) const {
@@ -26,11 +26,11 @@ struct StressFault {
   }
 };
 
-// With a wakeup that must come: it will not.
+// How long to wait for a wakeup that a fault suppresses.
 inline constexpr std::chrono::milliseconds kPatienceWithAFault{500};
 
 std::span<const StressFault> planted_faults();
-// nullptr if no fault has this name.
+// Returns nullptr if no fault has this name.
 const StressFault* find_planted(std::string_view name);
 
 }  // namespace perfring::stress

@@ -41,8 +41,8 @@ class Shared {
   T* value_;
 };
 
-// Kills its process after some of its accesses. A SIGKILL from outside comes between any two of
-// them as well, but on a busy machine mostly finds a writer that waits for room.
+// Kills its own process after a given number of accesses. A SIGKILL from outside can also come
+// between any two accesses, but on a busy machine it mostly hits a writer that waits for room.
 template <class Base>
 struct MortalCpu : Base {
   using Base::Base;
@@ -52,12 +52,12 @@ struct MortalCpu : Base {
     *dead = true;
     ::raise(SIGKILL);
   }
-  std::uint64_t steps_left = 0;  // 0: it lives until it is killed
+  std::uint64_t steps_left = 0;  // 0: runs until it is killed from outside
   std::atomic<bool>* dead = nullptr;
 };
 
 // A process that writes to a ring until it is killed, or for `steps` accesses if that is not 0. It
-// is the subject itself: a copy of this one, with its memory.
+// is a forked copy of this process, with its memory.
 template <class Base>
 class ProducerProcess {
  public:
@@ -68,8 +68,9 @@ class ProducerProcess {
           return work();
         }} {}
 
-  // Kills the process, once. Returns whether SIGKILL ended it, this one or its own. Throws
-  // std::system_error if it had run out of memory, or if waitpid() does not return its status.
+  // Kills the process; call it once. Returns true if a SIGKILL ended the process, from here or its
+  // own. Throws std::system_error if the process ran out of memory, or if waitpid() does not return
+  // its status.
   bool kill() {
     child_.kill();
     const int status = child_.wait();
@@ -96,14 +97,14 @@ class ProducerProcess {
   ForkedChild child_;
 };
 
-// The dead producer's totals, by its log and data_head alone: accepted are the records below
-// data_head, refused are the losses that their LOSTs report.
+// The dead producer's totals, from its log and data_head alone. Records below data_head count as
+// accepted, losses that their LOSTs report as refused.
 inline oracle::Totals published_totals(const FlightLog& log, const StressRing& ring) {
   const std::uint64_t mask = ring.settings().word == kernel::Word::k64 ? ~std::uint64_t{0} : ~0U;
   const std::uint64_t kept = FlightLog::kKept - 1;  // the oldest may be half overwritten
   const std::uint64_t count = log.count;
   oracle::Totals totals;
-  // data_head is at the end of a reservation, or where it started.
+  // data_head is either the end or the start of a reservation.
   for (std::uint64_t n = count; n != 0 && count - n < kept; --n) {
     if ((log.last(n).end & mask) != ring.page().data_head) continue;
     totals.accepted = n;
@@ -113,9 +114,9 @@ inline oracle::Totals published_totals(const FlightLog& log, const StressRing& r
   return totals;
 }
 
-// One producer, killed a little after some number of reservations or some time, or after some
-// number of its accesses, every other time. One life in four has no drain meanwhile, and so a full
-// ring.
+// Runs one producer and kills it. Every other producer dies after some number of its accesses; the
+// others are killed shortly after some number of reservations or some time. In one life out of four
+// nothing is drained meanwhile, so the ring fills up.
 template <class Base, class R = Ring<>>
 void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   const StressRing ring{setting};
@@ -125,7 +126,7 @@ void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   ProducerProcess<Base> producer{ring, log.get(), steps};
   const std::uint64_t at = 1 + random() % 2000;
   const bool drains = random() % 4 != 0;
-  // Emulated, a process may take longer to begin than its life is to last.
+  // Under emulation, a process may take longer to start than its life is meant to last.
   const auto begins_by = Clock::now() + std::chrono::seconds{1};
   while (log->count == 0 && !log->dead && Clock::now() < begins_by) ::sched_yield();
   const auto limit =
@@ -150,7 +151,7 @@ void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   if (log->count > totals.accepted) ++outcome.killed_in_record;
 }
 
-// A producer in another process, over memory that both have mapped, killed at random moments.
+// The producer is another process, which shares the ring's memory and is killed at random moments.
 template <class Base = kernel::HardwareCpu>
 PartOutcome processes(const Run& run) {
   return rounds("processes", run, [&](PartOutcome& outcome, Random& random) {

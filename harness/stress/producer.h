@@ -21,29 +21,29 @@
 
 namespace perfring::stress {
 
-// The end of each reservation, in memory that outlives the producer's process. Keeps more of them
-// than can be unpublished (N / 16).
+// The end of each reservation, in memory that outlives the producer's process. Keeps more
+// reservations than can be unpublished (N / 16).
 struct FlightLog {
   struct Reservation {
-    std::uint64_t end;       // a position, not wrapped
-    std::uint64_t reported;  // losses, by the LOSTs up to there
+    std::uint64_t end;       // a position that does not wrap
+    std::uint64_t reported;  // losses reported by the LOSTs up to this position
   };
   static constexpr std::size_t kKept = 4096;
 
   std::atomic<std::uint64_t> count{0};
-  std::atomic<bool> violated{false};  // the ledger is
+  std::atomic<bool> violated{false};  // the ledger is violated
   std::atomic<bool> dead{false};      // the producer has killed itself, or is about to
   Reservation kept[kKept];
 
   const Reservation& last(std::uint64_t n) const { return kept[(n - 1) % kKept]; }
-  // Returns its number.
+  // Returns the number of the new reservation.
   std::uint64_t append(std::uint64_t end) {
     const std::uint64_t n = count.load(std::memory_order_relaxed);
     kept[n % kKept] = {end, n == 0 ? 0 : last(n).reported};
     count.store(n + 1, std::memory_order_release);
     return n + 1;
   }
-  // The LOST of reservation `n` reports `lost` losses; it is not published yet.
+  // The LOST of reservation `n`, which is not published yet, reports `lost` losses.
   void report(std::uint64_t n, std::uint64_t lost) {
     const std::uint64_t end = count.load(std::memory_order_relaxed);
     for (; n <= end; ++n) kept[(n - 1) % kKept].reported += lost;
@@ -51,10 +51,10 @@ struct FlightLog {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// The CPU that writes to one ring, over a Base that says how it touches memory. It is disturbed
-// between any two accesses: by interrupts that output too, by pauses, by other threads.
+// The CPU that writes to one ring, on a Base that defines the memory accesses. Between any two
+// accesses it may be disturbed: by interrupts that also output, by pauses, by other threads.
 //
-// Threads: one. The ledger is for others once that thread is joined.
+// Threads: used by one thread. Others may read the ledger after they have joined that thread.
 template <class Base = kernel::HardwareCpu>
 class StressProducer : public rig::LedgerCpu<Base> {
  public:
@@ -68,11 +68,11 @@ class StressProducer : public rig::LedgerCpu<Base> {
         ledger_{ring_size(setting_), oracle::Ledger::Keep::Totals, setting_.ring.start,
                 setting_.ring.word == kernel::Word::k64 ? 64U : 32U} {}
 
-  // One output of the task, and those of its interrupts. Returns 0 or -ENOSPC.
+  // Outputs one record of the task, with its interrupts. Returns 0 or -ENOSPC.
   int output() {
     const unsigned level = depth_++;
     const oracle::Payload payload{next_[level]++, setting_.first_stream + level, draw_length()};
-    std::vector<std::byte>& bytes = bytes_[level];  // an outer level's are being copied
+    std::vector<std::byte>& bytes = bytes_[level];  // the outer levels' buffers are in use
     bytes.resize(payload.length);
     oracle::fill(bytes, payload);
     ledger_.begins(payload);
@@ -85,14 +85,14 @@ class StressProducer : public rig::LedgerCpu<Base> {
     return rc;
   }
 
-  // Outputs until `stop`.
+  // Outputs until `stop` is set.
   void work(const std::atomic<bool>& stop) {
     while (!stop.load(std::memory_order_relaxed)) {
       if (output() == -ENOSPC && setting_.patient) ::sched_yield();
     }
   }
 
-  // Bytes that the consumer has not released.
+  // Returns the number of bytes that the consumer has not released.
   std::uint64_t unread() const {
     return (ledger_.position() - data_tail()) & (2 * ring_size(setting_) - 1);
   }
@@ -117,7 +117,7 @@ class StressProducer : public rig::LedgerCpu<Base> {
  private:
   std::uint64_t data_tail() const { return __atomic_load_n(&page_.data_tail, __ATOMIC_RELAXED); }
 
-  // Small ones, any, and the largest, which leaves room for no other.
+  // Draws small lengths, any length, and the largest, which leaves room for no other record.
   std::uint32_t draw_length() {
     constexpr std::uint32_t kMin = oracle::kSelfDescribing;
     const std::uint32_t max = std::max(setting_.payload_max, kMin);
@@ -144,7 +144,7 @@ class StressProducer : public rig::LedgerCpu<Base> {
   FlightLog* const log_;
   Random random_;
   oracle::Ledger ledger_;
-  std::array<std::uint64_t, kLevelsMax> own_{};  // in the log, each level's last reservation
+  std::array<std::uint64_t, kLevelsMax> own_{};  // each level's last reservation in the log
   unsigned steps_ = 1;
   unsigned depth_ = 0;
   std::array<std::uint64_t, kLevelsMax> next_{};

@@ -45,7 +45,7 @@ std::size_t ring_size(const Setting& setting) {
   return static_cast<std::size_t>(setting.ring.pages) * kPageSize;
 }
 
-// Less the 8 bytes that stay free (K12), a LOST (K14), and a header with the raw size (K1).
+// The ring without the 8 bytes that stay free (K12), a LOST (K14), and a header with raw size (K1).
 std::uint32_t longest_payload(std::size_t ring_size) {
   constexpr std::size_t kRecordMax = 65528;
   const std::size_t record = ring_size - 8 - 24;
@@ -95,7 +95,7 @@ PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*makes)(const
   return rounds("threads", run, [&](PartOutcome& outcome, Random& random) {
     std::atomic<bool> stop{false};
     std::vector<std::unique_ptr<ThreadedRing>> rings;
-    const StopAtTheEnd stop_at_the_end{stop};  // before the rings wait for their threads
+    const StopAtTheEnd stop_at_the_end{stop};  // stops before the rings join their threads
     for (const Setting& setting : draw_rings(random, run)) rings.push_back(makes(setting));
     for (const auto& ring : rings) ring->start(stop);
     for (const auto end = Clock::now() + kRound; Clock::now() < end;) {

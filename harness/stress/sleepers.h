@@ -43,16 +43,16 @@ class Eventfd {
   int fd_;
 };
 
-// A ring, the thread that writes to it in bursts, and a consumer that sleeps on its eventfd.
+// A ring, the thread that writes to it in bursts, and a consumer that sleeps on the ring's eventfd.
 template <class Base, class R>
 struct SleepersRing {
   explicit SleepersRing(const Setting& setting) : ring{setting}, producer{ring}, consumer{ring} {}
 
-  // The bytes that may stay unread without anybody being woken (K30).
+  // The number of unread bytes for which nobody needs to be woken (K30).
   std::uint64_t quiet() const { return ring.settings().watermark ? ring.settings().wakeup : 0; }
 
-  // Before each burst it lets the consumer read what that was woken for, and fall asleep again: so
-  // no later wakeup makes up for a lost one.
+  // Before each burst, lets the consumer read the records for which it was woken, and fall asleep
+  // again. No later wakeup can then make up for a lost one.
   void write(const std::atomic<bool>& stop) {
     while (!stop.load(std::memory_order_relaxed)) {
       if (producer.unread() > quiet()) {
@@ -78,7 +78,7 @@ struct SleepersRing {
   }
 };
 
-// A wakeup that may stay away must leave room for one record more, with its LOST.
+// If no wakeup need come, there must be room for one more record with its LOST.
 inline Setting draw_sleepers(Setting setting, bool nested, Random& random) {
   setting.levels = nested ? kLevelsMax : 1;
   setting.payload_max = std::min(setting.payload_max, longest_payload(ring_size(setting)) / 4);
@@ -101,7 +101,7 @@ class SleepersRound {
   }
 
   void run(std::chrono::milliseconds duration) {
-    const StopAtTheEnd stop_at_the_end{stop_};  // before the rings wait for their threads
+    const StopAtTheEnd stop_at_the_end{stop_};  // stops before the rings join their threads
     for (auto& ring : rings_) {
       for (auto early = ring.producer.random()() % 4; early != 0; --early) ring.producer.output();
       ring.registration.emplace(ring.ring.file(), ring.eventfd.get());
@@ -121,7 +121,7 @@ class SleepersRound {
     const std::timespec timeout{static_cast<std::time_t>(most.count() / 1000),
                                 static_cast<long>(most.count() % 1000 * 1'000'000)};
     const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
-    if (ready < 0) return;  // a signal
+    if (ready < 0) return;  // interrupted by a signal
     if (ready == 0) return timed_out();
     ++outcome_.woken;
     if (W == Waits::ClearsAfterDrain) drain_all();
@@ -175,10 +175,10 @@ class SleepersRound {
 
 // Consumers that sleep until they are woken: with wakeup_events = 1 or with a watermark.
 //
-// If writers nest, the kernel itself loses a wakeup now and then: if an interrupt earns it
-// between the outer writer's nest++ and its look at rb->wakeup (perf_output_get_handle), neither
-// of them sees it change. In those rounds the consumer has a short timeout, as lib advises, and
-// needing it is not a violation. In the others it must never need it.
+// If writers nest, the kernel itself sometimes loses a wakeup: if an interrupt earns it between the
+// outer writer's nest++ and its read of rb->wakeup (perf_output_get_handle), neither writer sees
+// the change. In rounds with nesting the consumer has a short timeout, as lib recommends, and using
+// the timeout is not a violation. In the other rounds the consumer must never need it.
 template <class Base = kernel::HardwareCpu, Waits W = Waits::Documented, class R = Ring<>>
 PartOutcome sleepers(const Run& run) {
   return rounds("sleepers", run, [&](PartOutcome& outcome, Random& random) {

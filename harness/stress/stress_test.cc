@@ -46,7 +46,7 @@ TEST(DrawSettingTest, CoversBothWordsAndEveryCrossing) {
     const Setting setting = draw(random, 0);
     const bool wide = setting.ring.word == kernel::Word::k64;
     ASSERT_EQ(setting.ring.start % 8, 0U);
-    // Some laps further on, in which multiple of 2^32 it is.
+    // A few laps later, which multiple of 2^32 is the position in?
     const std::uint64_t on = setting.ring.start + 8 * ring_size(setting);
     if (setting.ring.start >> 32 != on >> 32) crossings.insert((on >> 32) + (wide ? 10 : 0));
     ASSERT_TRUE(wide || setting.ring.start >> 32 == 0);
@@ -70,8 +70,8 @@ TEST(DrawSettingTest, TheSameSeedDrawsTheSameSettings) {
   }
 }
 
-// Why a round of sleepers whose writers nest has a short timeout: the kernel itself loses a wakeup
-// there, and only there.
+// This is why a round of sleepers with nested writers has a short timeout: the kernel itself loses
+// a wakeup there, and only there.
 // An interrupt comes at one step of the outer output, counted from 1, and outputs too.
 struct InterruptedAt : kernel::HardwareCpu {
   const StressRing* ring = nullptr;
@@ -89,8 +89,8 @@ struct InterruptedAt : kernel::HardwareCpu {
   }
 };
 
-// Three outputs of 80 bytes, the second interrupted at this step by the third; the second passes
-// the watermark. Returns whether a sleeper is woken, or nullopt if an output has fewer steps.
+// Three outputs of 80 bytes. The third interrupts the second at step `at`; the second passes the
+// watermark. Returns whether a sleeper is woken, or nullopt if the output has fewer steps.
 std::optional<bool> woken(unsigned at) {
   const StressRing ring{Setting{.ring = {.watermark = true, .wakeup = 150}}};
   InterruptedAt cpu;
@@ -104,8 +104,8 @@ std::optional<bool> woken(unsigned at) {
   return kernel::perf_poll(ring.event()) != 0;
 }
 
-// Between nest++ and the look at rb->wakeup: the inner writer leaves waking to the outer one, which
-// does not see that there is something to wake for.
+// Between nest++ and the read of rb->wakeup: the inner writer leaves the wakeup to the outer one,
+// which does not see the change.
 TEST(LostWakeupTest, AWakeupIsLostOnlyIfEarnedInsideGetHandle) {
   constexpr unsigned kAfterNestIsCounted = 3;
   unsigned at = 1;
@@ -115,7 +115,7 @@ TEST(LostWakeupTest, AWakeupIsLostOnlyIfEarnedInsideGetHandle) {
   EXPECT_GT(at, 10U);
 }
 
-// The totals that data_head shows of reservations of 24 bytes that the log has.
+// The totals that data_head shows for a log with reservations of 24 bytes each.
 oracle::Totals totals_at(const Setting& setting, std::uint64_t reserved, std::uint64_t published) {
   const StressRing ring{setting};
   const Shared<FlightLog> log;
@@ -142,8 +142,8 @@ TEST(PublishedTotalsTest, RecordsBelowDataHeadAreAccepted) {
   }
 }
 
-// An outer writer comes to its LOST when those that interrupted it have ended, and lies before
-// them.
+// An outer writer writes its LOST after the writers that interrupted it have ended, but the LOST is
+// before their records.
 TEST(PublishedTotalsTest, LossesAreCountedInTheRingsOrder) {
   const StressRing ring{Setting{}};
   const Shared<FlightLog> log;
@@ -162,7 +162,7 @@ TEST(PublishedTotalsTest, LossesAreCountedInTheRingsOrder) {
   EXPECT_EQ(refused_below(96), 8U);
 }
 
-// A data_head that is not the end of a record accounts for nothing.
+// A data_head that is not the end of a record accounts for no record.
 TEST(PublishedTotalsTest, DataHeadInsideARecordAccountsForNothing) {
   Setting setting;
   const StressRing ring{setting};
@@ -184,7 +184,7 @@ TEST(ProducerProcessTest, WritesUntilItIsKilled) {
   EXPECT_EQ(ring.page().data_head, head);
 }
 
-// Finds as many events as the ring has bytes, whenever it is asked; counts how often that is.
+// Finds as many events as the ring has bytes, on every drain. Counts the calls of readable().
 struct Endless : faults::PositionsOf64Bits<DefaultMemory> {
   using PositionsOf64Bits::PositionsOf64Bits;
   static std::optional<Endless> over(perf_event_mmap_page& page, Bytes data) {
@@ -227,7 +227,7 @@ Death death_after(std::uint64_t steps) {
   return {log->count, ring.page().data_head};
 }
 
-// Whatever else the machine does: between the same two accesses, within a record for the most part.
+// Always between the same two accesses, mostly within a record, whatever else the machine does.
 TEST(ProducerProcessTest, WithStepsItDiesAtTheSameAccessEachTime) {
   unsigned in_record = 0;
   for (std::uint64_t steps = 1; steps <= 40; ++steps) {
@@ -240,8 +240,8 @@ TEST(ProducerProcessTest, WithStepsItDiesAtTheSameAccessEachTime) {
   EXPECT_GT(in_record, 10U);
 }
 
-// The first violation of such a producer's lives, beside such a consumer. On a busy machine many of
-// them end before it has done anything: what counts is the time.
+// Returns the first violation in the lives of such a producer, with such a consumer. On a busy
+// machine many producers are killed before they have done anything, so the loop is limited by time.
 template <class Base, class R = Ring<>>
 std::string violation_of(unsigned levels = 1) {
   Random random{1};
@@ -253,14 +253,14 @@ std::string violation_of(unsigned levels = 1) {
   return outcome.holds() ? "" : outcome.violations.front();
 }
 
-// No consumer notices that the ring is filled to its last byte.
+// No consumer can notice that the ring was filled to its last byte.
 TEST(ProducerLifeTest, AViolatedLedgerOfTheProducerIsAViolation) {
   EXPECT_THAT(violation_of<faults::SpaceOffBy8<kernel::HardwareCpu>>(),
               ::testing::HasSubstr("the producer's own ledger is violated"));
 }
 
-// Of several writers' records, a consumer cannot tell what is missing: only the killed one's log
-// says what it had published.
+// With several writers, a consumer cannot tell which records are missing. Only the killed
+// producer's log says what it had published.
 TEST(ProducerLifeTest, APublishedRecordThatDidNotComeIsAViolation) {
   EXPECT_THAT((violation_of<kernel::HardwareCpu, DropsTheSecond>(/*levels=*/2)),
               ::testing::HasSubstr(" accepted, but "));

@@ -1,7 +1,7 @@
 #ifndef HARNESS_STRESS_TESTING_H_
 #define HARNESS_STRESS_TESTING_H_
 
-// Consumers with faults that the tests of this folder plant, beside those of harness/faults.
+// Faulty consumers that only this folder's tests plant, in addition to those of harness/faults.
 
 #include <cstddef>
 
@@ -10,15 +10,15 @@
 
 namespace perfring::stress {
 
-// Ring, but for what a derived one does in its own way.
+// Ring, except for the functions that a derived class replaces.
 template <class Faulty>
 struct Around : faults::AroundRing<Faulty, DefaultMemory> {
   using faults::AroundRing<Faulty, DefaultMemory>::AroundRing;
   ControlFlow<> drain(const faults::Visit& visit) { return this->sound_drain(visit); }
 };
 
-// The second event of each drain is not delivered. Where several writers nest, the totals alone
-// tell: a sequence number that is missing may have been refused.
+// Does not deliver the second event of each drain. If several writers nest, only the totals reveal
+// the fault: a missing sequence number may have been refused.
 struct DropsTheSecond : Around<DropsTheSecond> {
   using Around::Around;
   ControlFlow<> drain(const faults::Visit& visit) {

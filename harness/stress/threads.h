@@ -11,14 +11,14 @@
 
 namespace perfring::stress {
 
-// A ring, the thread that writes to it, and who drains it.
+// A ring, the thread that writes to it, and the consumer that drains it.
 class ThreadedRing {
  public:
   virtual ~ThreadedRing() = default;
   virtual void start(const std::atomic<bool>& stop) = 0;
-  // Whether there was anything.
+  // Returns true if there was an event.
   virtual bool drain() = 0;
-  // Waits for the thread, drains the rest, and adds what came of it.
+  // Waits for the thread, drains the rest, and adds the results.
   virtual void end(PartOutcome& outcome) = 0;
 };
 
@@ -49,11 +49,11 @@ class ThreadedRingOf final : public ThreadedRing {
   StressRing ring_;
   StressProducer<Base> producer_;
   Consuming consumer_;
-  std::future<void> thread_;  // last: to destroy it is to wait for the thread
+  std::future<void> thread_;  // last: its destructor waits for the thread
 };
 
-// Rings that are written to by a thread each and drained by this one, which never sleeps. Nothing
-// orders writer and consumer but the rings themselves.
+// One thread per ring writes to it. The calling thread drains all rings and never sleeps, so that
+// only the rings order writer and consumer.
 PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*makes)(const Setting&));
 
 template <class Base = kernel::HardwareCpu, class Consuming = StressConsumer<>>
