@@ -72,7 +72,7 @@ CheckedCase compared_case(std::string label, model::Comparison comparison);
 
 using OnProgress = std::function<void(const std::string& line)>;
 
-// Explores the plan's programs until one does not hold, or `stop` is set.
+// Explores the plan's programs until one is violated or `stop` is set.
 std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool>& stop,
                                    const OnProgress& on_progress);
 // Concludes from all cases. With a fault that the program can find, the run must have found it.

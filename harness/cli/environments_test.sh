@@ -172,7 +172,7 @@ in_background() {
   mkdir $started
   (cd $started && "$@") &
 }
-# The longest first.
+# Start the longest runs first.
 [ -n "$sanitized" ] || in_background try_signals
 for each in "${commands[@]}"; do in_background try "${each%% *}" "${each#* }"; done
 for option in "sim --scenario" "check --litmus" "diff --script" "diff --replay"; do

@@ -181,7 +181,7 @@ inline std::map<std::string, std::string> read_by_perf(const std::string& printe
     } else if (last != nullptr &&
                (line.starts_with("... FP chain") || line.starts_with(".....") ||
                 line.starts_with("\t\t") || line.find(" bytes:") != std::string::npos)) {
-      *last += "\n" + line.substr(0, line.find(" (PERF_CONTEXT_"));  // perf 7 names them
+      *last += "\n" + line.substr(0, line.find(" (PERF_CONTEXT_"));  // only perf 7 prints it
     } else if (line.starts_with(" ... thread") || line.starts_with(".")) {
       last = nullptr;
     }

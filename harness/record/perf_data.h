@@ -42,7 +42,7 @@ struct PerfDataSection {
 
 // struct perf_file_header.
 struct PerfDataHeader {
-  std::array<char, 8> magic;  // a u64 of the writer's byte order
+  std::array<char, 8> magic;  // a u64 in the writer's byte order
   std::uint64_t size;
   std::uint64_t attr_size;
   PerfDataSection attrs;
