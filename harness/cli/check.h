@@ -21,16 +21,16 @@ class App;
 
 namespace perfring::cli {
 
-// The options of `perfring check`, as given.
+// The options of `perfring check`, before plan_of() validates them.
 struct CheckOptions {
   std::string program = "ring";
   std::optional<unsigned> records;
   std::optional<unsigned> drains;
   std::vector<unsigned> lengths;
   std::string fault;
-  std::string form;    // A or B; none: both
-  std::string litmus;  // a file
-  std::string svg;     // a file
+  std::string form;    // A or B; empty: both
+  std::string litmus;  // a file name
+  std::string svg;     // a file name
   model::MemoryModel memory_model = model::MemoryModel::Rc11;
   bool merge = false;
   bool compare = false;
@@ -42,7 +42,7 @@ struct CheckOptions {
 
 CLI::App& declare_command(CLI::App& app, CheckOptions& options);
 
-// The explorations that the options ask for.
+// The explorations that the options request.
 struct CheckPlan {
   const model::Entry* entry = nullptr;
   const model::ProgramFault* fault = nullptr;
@@ -55,59 +55,60 @@ struct CheckPlan {
   model::Bounds bounds;
 };
 
-// An error names the option and what it accepts.
+// Validates the options. An error names the option and what it accepts.
 std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options);
 
-// One program that was explored.
+// The result of exploring one program.
 struct CheckedCase {
   std::string label;  // "form A, step 3"
   model::Result result;
-  std::vector<std::string> differences;  // of merging, if compared
+  std::vector<std::string> differences;  // between merging and not merging, with --compare
 
   Verdict verdict() const;
 };
 
-// Explored with merging and without: what either of them does not prove is not proved.
+// Combines the explorations with and without merging. The case is proved only if both prove it.
 CheckedCase compared_case(std::string label, model::Comparison comparison);
 
 using OnProgress = std::function<void(const std::string& line)>;
 
-// Explores the plan's programs until one does not hold, or `stop` is set.
+// Explores the plan's programs until one is violated or `stop` is set.
 std::vector<CheckedCase> run_check(const CheckPlan& plan, const std::atomic<bool>& stop,
                                    const OnProgress& on_progress);
-// Their common conclusion. A fault that can be found must have been.
+// Concludes from all cases. With a fault that the program can find, the run must have found it.
 Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
 
-// For litmus tests, too. An exploration that was interrupted proves nothing.
+// Marks the exploration as interrupted, so that it proves nothing. Litmus tests use it, too.
 void interrupt(model::Result& result);
-// An exploration that was cut short, or in which no execution is complete, shows nothing, even if
-// all the others hold. `nothing` says why they show nothing, or is empty.
+// Concludes from several explorations. If one of them was cut short or has no complete execution,
+// the conclusion is "not shown", even if all the others hold. A nonempty `nothing` is another
+// reason for "not shown".
 Conclusion conclude_explorations(bool violated, const std::vector<const model::Result*>& results,
                                  std::string nothing);
 
-// The verdict, as a table for a person and as JSON for a machine. Both hold the same.
+// The verdict as a table and as JSON, with the same contents.
 std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
 std::string check_json(const CheckPlan& plan, const std::vector<CheckedCase>& cases);
 
-// Every program and its faults.
+// --list: every program and its faults.
 std::string check_list();
 std::string check_list_json();
 
-// The violation, or nullptr.
+// Returns the trace of the violation, or nullptr if there is none.
 const model::Trace* violation_of(const std::vector<CheckedCase>& cases);
 
-// Draws the violation into the plan's file, by Graphviz. An error says what is missing.
+// Draws the violation into the plan's file with Graphviz. An error says what is missing.
 std::expected<void, std::string> write_svg(const CheckPlan& plan,
                                            const std::vector<CheckedCase>& cases);
 
-// Prints which of the ring protocol's fences are necessary, and which suffice: a Markdown table.
-// The source that ships is explored for each row, under RC11 (6 records, 3 drains), and under
-// AArch64 and RISC-V (4 records, 2 drains); under LKMM the protocol word by word (3 records, 3
-// drains). The column of x86 is herd7 7.58's verdicts on the same part of the protocol; they are
-// not computed here.
+// Returns a Markdown table of the ring protocol's fences: which are necessary, and which suffice.
+// For each row it explores the source that ships, under RC11 (6 records, 3 drains) and under
+// AArch64 and RISC-V (4 records, 2 drains), and the word-by-word protocol under LKMM (3 records, 3
+// drains). The x86 column is not computed: it has herd7 7.58's verdicts on the same part of the
+// protocol.
 std::string fences_table();
 
-// `perfring check --litmus FILE`: the exit code.
+// Runs `perfring check --litmus FILE`. Returns the exit code.
 int run_litmus(const CheckOptions& options);
 
 }  // namespace perfring::cli

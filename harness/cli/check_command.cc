@@ -18,7 +18,7 @@
 namespace perfring::cli {
 namespace {
 
-constexpr const char* kInterrupted = "interrupted";  // the bound that a signal is
+constexpr const char* kInterrupted = "interrupted";  // Result::bound after a signal
 
 std::string label_of(const CheckPlan& plan, model::Form form, const std::string& own) {
   std::string label;
@@ -47,9 +47,9 @@ CheckedCase check_one(const CheckPlan& plan, const model::Program& program, std:
   return checked;
 }
 
-// Why a fault that is expected to be violated was not, if so.
+// Returns why an expected violation was not found, or "" if none was expected.
 std::string not_found(const CheckPlan& plan) {
-  // A use of the ring that breaks off does not show each of them.
+  // A shared fault belongs to the program ring. The others may not show every fault.
   const auto where = [&plan] { return plan.fault->shared ? "ring" : plan.entry->name; };
   if (plan.memory_model != model::MemoryModel::Rc11) {
     if (plan.fault == nullptr || !plan.fault->fails_on(plan.memory_model)) return {};
@@ -140,7 +140,7 @@ Conclusion conclusion_of(const CheckPlan& plan, const std::vector<CheckedCase>& 
 
 namespace {
 
-// Draws the violation. Without one, the file stays as it is, and a message says so.
+// Draws the violation. Without one it prints a message and does not touch the file.
 int draw(const CheckPlan& plan, const std::vector<CheckedCase>& cases, int code) {
   if (violation_of(cases) == nullptr) {
     fail(fmt::format("--svg: nothing is violated, so nothing is drawn: {} is not written",
@@ -171,7 +171,7 @@ int run_command(const CheckOptions& options) {
   }
   const int code = exit_code(conclusion_of(*plan, cases).verdict);
   const std::string verdict = options.json ? check_json(*plan, cases) : check_table(*plan, cases);
-  const bool to_stderr = plan->svg == "-";  // stdout is the picture's
+  const bool to_stderr = plan->svg == "-";  // the drawing goes to stdout
   const int delivered = to_stderr ? deliver_to_stderr(verdict, code) : deliver(verdict, code);
   if (plan->svg.empty() || delivered != code) return delivered;
   return draw(*plan, cases, code);

@@ -1,4 +1,4 @@
-// `perfring check` as a user meets it: run as a process, with its exit code and what it prints.
+// Runs `perfring check` as a process, and checks its exit code and output.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -208,7 +208,7 @@ TEST(CheckCommandTest, TheSourceThatShipsIsProvedForMachines) {
               HasSubstr("Holds in every execution that LKMM allows"));
 }
 
-// Which RC11 cannot: it has no load buffering.
+// RC11 cannot find it in form A, because RC11 has no load buffering.
 TEST(CheckCommandTest, AMissingFullFenceIsFoundInFormA) {
   const Ended ended = run_check("--model aarch64 --fault no_full_fence");
   EXPECT_EQ(ended.exit_code, 1);
@@ -225,14 +225,14 @@ TEST(CheckCommandTest, AMissingFullFenceIsFoundInFormA) {
   EXPECT_THAT(small.out, HasSubstr("--model riscv --fault no_control_dependency` finds"));
 }
 
-// A thread goes on after a check that fails: a length of 0 must not keep the drain where it is.
+// A thread continues after a failed check. A length of 0 must not make the drain loop forever.
 TEST(CheckCommandTest, AProgramForMachinesEndsWhereALengthIsZero) {
   const Ended ended = run_check("protocol --model aarch64 --fault header_read_twice --seconds 60");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("in_ring: a record is taken to end past data_head"));
 }
 
-// Load buffering, which RC11 forbids; the last program has what only RC11 knows.
+// Load buffering, which RC11 forbids. kUpdate has a fetch-add, which only RC11 supports.
 constexpr const char* kLoadBuffering =
     R"({"name": "LB", "locations": {"x": "", "y": ""}, "observed": ["0:a", "1:b"],
         "ops": [[["R", "a", "x", "rlx"], ["W", "y", 1, "rlx"]],
@@ -271,7 +271,7 @@ TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
   EXPECT_EQ(json["programs"][0]["differences"].size(), 1u);
 }
 
-// Its search has no store that only its own value causes, which the axioms allow.
+// The axioms allow a store that depends only on its own value. The search has none.
 TEST(CheckCommandTest, TheSearchMayFindLessThanTheAxiomsWhereThereIsABranch) {
   const std::string program =
       R"({"name": "SELF", "locations": {"x": "", "y": ""}, "observed": ["0:a", "1:a"], "ops": [)"
@@ -295,7 +295,7 @@ TEST(CheckCommandTest, ALitmusFileThatSaysNothingOfAModelShowsNothing) {
                                HasSubstr("the file does not say what AArch64 allows")));
 }
 
-// A misspelt register drops the dependency, and the verdict is another program's.
+// A misspelled register removes the dependency, so that the verdict is about another program.
 TEST(CheckCommandTest, ANoteNamesEachRegisterThatNoOperationBeforeAssigns) {
   const auto notes = [](const std::string& ops, const std::string& observed) {
     const std::string program =

@@ -21,15 +21,16 @@ struct Row {
   const char* edge;
   const char* with;
   const char* fault;
-  const char* lkmm;  // nullptr: the checker says it
+  const char* lkmm;  // nullptr: computed by the checker
   const char* x86;
 };
 
-// The kernel has no fence that releases; herd7 7.58 on a release store in its place.
+// The kernel has no release fence. kReleaseStore is herd7 7.58's verdict on a release store
+// instead.
 constexpr const char* kNoSuchFence = "";
 constexpr const char* kReleaseStore = "holds (release store, by herd7)";
 constexpr const char* kByTheChecker = nullptr;
-// herd7 7.58: whether the bad outcome is allowed.
+// herd7 7.58's verdict on the bad outcome.
 constexpr const char* kForbidden = "forbidden";
 constexpr const char* kNotAsked = "";
 
@@ -66,7 +67,7 @@ bool holds(Form form, const char* fault) {
   return true;
 }
 
-// Of LKMM, the protocol word by word; of the processors, the source that ships.
+// Under LKMM, explores the word-by-word protocol; for the processors, the source that ships.
 bool holds(MemoryModel machine, const char* fault) {
   const bool kernel = machine == MemoryModel::Lkmm;
   const Entry& entry = *find_entry(kernel ? "protocol" : "ring");

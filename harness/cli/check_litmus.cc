@@ -1,4 +1,4 @@
-// `perfring check --litmus`: the run, and what is printed of it.
+// Runs `perfring check --litmus` and prints its result.
 
 #include <fmt/format.h>
 
@@ -137,7 +137,7 @@ Conclusion conclusion_of(const CheckedLitmusFile& file) {
   return conclude_explorations(violated, results, std::move(nothing));
 }
 
-// Usage, where a program is refused, unless another differs.
+// Returns kUsageOrEnvironment if a program is refused, unless another program differs.
 int exit_code(const CheckedLitmusFile& file) {
   const int code = perfring::exit_code(conclusion_of(file).verdict);
   return code != kViolated && first_refused(file) != nullptr ? kUsageOrEnvironment : code;
@@ -185,7 +185,6 @@ std::string verdict_lines(const CheckedLitmus& program) {
   return text;
 }
 
-// The program's lines.
 std::string lines_of(const CheckedLitmus& program) {
   std::string text = verdict_lines(program);
   for (const std::string& unassigned : program.unassigned) {
@@ -200,7 +199,7 @@ std::string closing_sentence(const CheckedLitmusFile& file, std::size_t differen
   return std::string{"Not what the file says"} + (conclusion.interrupted ? " (interrupted)" : "");
 }
 
-// As a table for a person and as JSON for a machine.
+// The verdict as a table and as JSON.
 std::string litmus_table(const CheckedLitmusFile& file) {
   std::string text;
   std::size_t differences = 0, compared = 0, counted_programs = 0, not_shown = 0, searched = 0;

@@ -1,7 +1,7 @@
 #ifndef HARNESS_CLI_CHECK_LITMUS_H_
 #define HARNESS_CLI_CHECK_LITMUS_H_
 
-// What `perfring check --litmus` finds of one program.
+// The result of `perfring check --litmus` for one program.
 
 #include <cstdint>
 #include <string>
@@ -17,26 +17,26 @@ struct CheckedLitmus {
   enum class Result : std::uint8_t {
     Agrees,
     Differs,
-    NothingExpected,  // the file does not say what the memory model allows
-    NotExpressible,   // the file says that the memory model cannot express it, and so does the run
-    Refused,          // only the run does
+    NothingExpected,  // the file has no expected result for this memory model
+    NotExpressible,   // file and run agree that the memory model cannot express the program
+    Refused,          // the run says so, but the file does not
     NotShown,         // a bound was reached, or no execution is complete
   };
 
   std::string name;
   Result result = Result::NotShown;
   model::LitmusVerdict verdict;
-  std::vector<std::string> unassigned;  // registers, in words
-  bool searched = false;  // the search of the ring's proofs was compared with the axioms
+  std::vector<std::string> unassigned;  // a message for each register that is never assigned
+  bool searched = false;  // whether compare_search() compared the ring's search with the axioms
 };
 
-// A difference that was found outweighs a bound that was reached.
+// Classifies a verdict. A difference takes precedence over a bound that was reached.
 CheckedLitmus::Result result_of(const model::Litmus& litmus, model::MemoryModel memory_model,
                                 const model::LitmusVerdict& verdict);
 
-// Compares what the search that proves the ring (harness/model/hardware) has found with what the
-// axioms allow, and adds the difference to the verdict, if there is one. Of a program with a branch
-// the search may find less, and nothing else: it has no store that only its own value causes.
+// Compares the outcomes of the search that proves the ring (harness/model/hardware) with the
+// outcomes that the axioms allow, and adds any difference to the verdict. In a program with a
+// branch the search may find a subset: it has no store that depends only on its own value.
 void compare_search(const model::MachineAnswer& found, bool has_branch,
                     model::LitmusVerdict& verdict);
 

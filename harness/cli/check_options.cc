@@ -45,8 +45,8 @@ bool on_machine(const CheckOptions& options) {
   return options.memory_model != model::MemoryModel::Rc11;
 }
 
-// Its words are plain loads and stores, and it has no races: form A says that, and so does the
-// kernel's.
+// Returns the form to run under --model. A machine's words are plain loads and stores without
+// races: form A or, under LKMM, the kernel form.
 std::expected<std::vector<Form>, std::string> form_on_machine(const CheckOptions& options,
                                                               const Entry& entry) {
   const auto refuse = [&](std::string_view what) {
@@ -84,7 +84,7 @@ std::expected<model::Size, std::string> size_of(const CheckOptions& options, con
   return size;
 }
 
-// The recursion takes a share of the stack for each.
+// Limited because the recursion takes stack for each event.
 constexpr std::uint64_t kEventsMax = 5'000;
 
 std::vector<const CLI::Option*> add_bounds(CLI::App& check, model::Bounds& bounds) {
@@ -107,7 +107,7 @@ std::vector<const CLI::Option*> add_bounds(CLI::App& check, model::Bounds& bound
   };
 }
 
-// "3,2,4". One argument: the program may come right after it.
+// Parses "3,2,4". The list is a single argument, because the program's name may follow it.
 void add_lengths(CLI::App& check, std::vector<unsigned>& lengths) {
   const CLI::Validator is_length = number_from(1, 64);
   check
@@ -130,7 +130,6 @@ void add_lengths(CLI::App& check, std::vector<unsigned>& lengths) {
       ->type_name("LIST");
 }
 
-// Without it, RC11.
 const CLI::Option* add_memory_model(CLI::App& check, model::MemoryModel& chosen) {
   std::vector<std::string> names;
   for (const auto& each : model::kMemoryModels) names.emplace_back(each.name);
@@ -187,7 +186,7 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
       check.add_flag("--json", options.json, "Print the verdict as JSON");
   with_litmus.push_back(json);
   with_litmus.push_back(add_memory_model(check, options.memory_model));
-  // Registers are not kept where states merge.
+  // --litmus excludes --merge, because merged states lose their registers.
   refuse_more(check, {{litmus, with_litmus}, {fences}, {list, {json}}});
   return check;
 }

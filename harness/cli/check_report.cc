@@ -179,7 +179,7 @@ namespace {
 
 constexpr int kNotFound = 127;  // env(1)'s exit code for a program that is not in PATH
 
-// A signal that is to end this program ends Graphviz, too.
+// Runs Graphviz. A signal that ends this program ends Graphviz, too.
 Ended run_dot(const std::string& graph) {
   const StopOnSignals stop;
   Ended ended = ChildProcess{{"/usr/bin/env", "dot", "-Tsvg"}, graph}.wait(
@@ -201,7 +201,7 @@ std::expected<std::string, std::string> drawing_of(const std::string& graph) try
   return std::unexpected(std::string{"--svg: "} + error.what());
 }
 
-// "program ring/nested, fault publishes_nested, form A, step 3"
+// Returns "program ring/nested, fault publishes_nested, form A, step 3".
 std::string subject(const CheckPlan& plan, const CheckedCase& violated) {
   std::string text = "program " + plan.entry->name;
   if (plan.fault != nullptr) text += ", fault " + plan.fault->name;
@@ -211,7 +211,7 @@ std::string subject(const CheckPlan& plan, const CheckedCase& violated) {
 
 }  // namespace
 
-// Opens the file only once there is a drawing: it may hold an earlier one, or be a device.
+// Opens the file only when there is a drawing: it may contain an earlier one, or be a device.
 std::expected<void, std::string> write_svg(const CheckPlan& plan,
                                            const std::vector<CheckedCase>& cases) {
   const auto violated = std::ranges::find_if(

@@ -1,4 +1,4 @@
-// `perfring check --svg`: a violation, drawn by Graphviz.
+// Tests `perfring check --svg`, which draws a violation with Graphviz.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(CheckSvgTest, AViolationIsDrawn) {
               HasSubstr(">program ring/nested, fault publishes_nested, form A, step 7<"));
 }
 
-// The titles of the boxes that are red.
+// Returns the titles of the red boxes.
 std::set<std::string> red_boxes(const std::string& svg) {
   const std::regex box{R"x(class="node">\n<title>(\w+)</title>\n<polygon [^>]*stroke="red")x"};
   std::set<std::string> titles;
@@ -41,7 +41,7 @@ std::set<std::string> red_boxes(const std::string& svg) {
   return titles;
 }
 
-// Each thread's frame: its number, and where it begins and ends.
+// The frame around a thread's events: the thread's number, and the left and right edges.
 struct Frame {
   std::size_t thread;
   double left, right;
@@ -56,7 +56,7 @@ std::vector<Frame> frames(const std::string& svg) {
   return all;
 }
 
-// As drawn by Graphviz, from what `check --json` says of the same violation.
+// Checks Graphviz's drawing against the output of `check --json` for the same violation.
 void expect_drawn(const Json& checked, const std::string& svg) {
   const auto& violation = checked["violation"];
   std::string subject = "program " + checked["program"].get<std::string>();
@@ -75,7 +75,7 @@ void expect_drawn(const Json& checked, const std::string& svg) {
     red = {"e" + std::to_string(last), "check"};
   }
   EXPECT_EQ(red_boxes(svg), red);
-  std::set<int> acted;  // one alone, where the kernel refuses its first record
+  std::set<int> acted;  // only one thread, if the kernel refuses its first record
   for (const auto& event : violation["events"]) acted.insert(event["thread"].get<int>());
   const std::vector<Frame> threads = frames(svg);
   EXPECT_EQ(threads.size(), acted.size());
@@ -85,14 +85,14 @@ void expect_drawn(const Json& checked, const std::string& svg) {
   }
 }
 
-// In some use of the ring: a program, or a fault of one, as --list has it.
+// Whether a program or a fault, as listed by --list, is violated in any form or on machines.
 bool violated(const Json& listed) {
   return listed["violated_in_a"] == true || listed["violated_in_b"] == true ||
          listed.value("violated_on_machines", false);
 }
 
-// Each fault in the first program that it violates: //harness/model:catalogue_test has them in
-// every program, and those that violate nothing.
+// Draws each fault only in the first program that it violates. //harness/model:catalogue_test runs
+// all faults in every program, including faults that violate nothing.
 TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
   const std::string file = temporary("each.svg");
   std::set<std::string> drawn;
@@ -133,7 +133,7 @@ TEST(CheckSvgTest, MissingGraphvizOrFolderIsNamedAndNoFileIsTouched) {
   EXPECT_THAT(unwritable.out, HasSubstr("'/nowhere/x.svg' cannot be written: No such file"));
 }
 
-// Through a link, so that a program that removes the file removes no device.
+// Writes through a link: if the program removed the file, it would not remove the device.
 TEST(CheckSvgTest, ADrawingThatDoesNotFitIsAnError) {
   const std::string file = temporary("full.svg");
   std::filesystem::remove(file);

@@ -1,4 +1,4 @@
-// What `perfring check` concludes of explorations that end in rare ways.
+// Tests the conclusions of `perfring check` from explorations that end in rare ways.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// The only execution is blocked, so that its check is never made; or it is complete.
+// Explores a program with one execution: blocked before its check, or complete.
 model::Result explored(bool is_blocked) {
   model::Program program;
   const model::Var x = program.var("x");
@@ -94,7 +94,7 @@ CheckedLitmus::Result rc11_result(const model::LitmusVerdict& verdict) {
   return result_of({}, model::MemoryModel::Rc11, verdict);
 }
 
-// As of the program in which the search of a machine differed, when a signal came.
+// As if the search on a machine differed in a program, and then a signal arrived.
 TEST(LitmusResultTest, ADifferenceOutweighsABound) {
   model::LitmusVerdict verdict = verdict_of_one_execution();
   EXPECT_EQ(rc11_result(verdict), CheckedLitmus::Result::Agrees);
@@ -110,7 +110,7 @@ TEST(LitmusResultTest, WithoutAnExecutionNothingAgrees) {
   EXPECT_EQ(rc11_result(verdict), CheckedLitmus::Result::NotShown);
 }
 
-// Another one's executions do not stand in for its own.
+// The executions of another program do not count for a blocked one.
 TEST(LitmusResultTest, ABlockedProgramBesideAnotherIsNotShown) {
   const auto program = [](const std::string& name, int wanted, const std::string& allowed) {
     return R"({"name": ")" + name +

@@ -1,7 +1,7 @@
 #ifndef HARNESS_CLI_CLOCKS_H_
 #define HARNESS_CLI_CLOCKS_H_
 
-// What a verdict says of records whose clock is not this process's.
+// The note in a verdict about records that have another clock than this process.
 
 #include <cstdint>
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace perfring::cli {
 
-// By how much CLOCK_MONOTONIC of this process is later than the kernel's own, which records have:
-// the offset of its time namespace in ns (time_namespaces(7)); 0 where there is none.
+// Returns this process's CLOCK_MONOTONIC minus the kernel's own, which records have, in ns: the
+// offset of the time namespace (time_namespaces(7)), or 0 if there is no offset.
 std::int64_t monotonic_offset();
-// The same of what /proc/self/timens_offsets holds.
+// As above, parsed from the contents of /proc/self/timens_offsets.
 std::int64_t monotonic_offset_of(std::string_view timens_offsets);
 
-// One line, without a newline: why the records were in no order of time, and that they were not
-// held up by it. Empty if none was ahead and the clocks are the same.
+// Returns one line, without a newline: why the records were not in the order of time, and that none
+// was delayed. Returns "" if no record was ahead and the clocks are the same. `ahead` is the number
+// of records with a time later than the reader's clock.
 std::string note_on_clock(std::uint64_t ahead, std::int64_t offset);
 
 }  // namespace perfring::cli

@@ -1,5 +1,5 @@
-// The notes on a clock that is not this process's. In a time namespace: perfring_test.cc and
-// record_command_test.cc.
+// Tests the notes about records with another clock than this process's. perfring_test.cc and
+// record_command_test.cc test them in a time namespace.
 
 #include "harness/cli/clocks.h"
 

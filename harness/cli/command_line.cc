@@ -11,7 +11,7 @@
 namespace perfring::cli {
 namespace {
 
-// The demonstration's options are not a command's: they would be passed over.
+// Refuses options of the demonstration before a command, which would be ignored.
 std::optional<Answer> refuse_misplaced(const CLI::App& app) {
   const std::vector<CLI::App*> commands = app.get_subcommands();
   if (commands.empty()) return std::nullopt;

@@ -1,8 +1,7 @@
 #ifndef HARNESS_CLI_COMMAND_LINE_H_
 #define HARNESS_CLI_COMMAND_LINE_H_
 
-// The options of each command of `perfring`. Commands that are more than their options have
-// a header of their own.
+// The options of each command of `perfring`. The larger commands have headers of their own.
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +22,7 @@
 
 namespace perfring::cli {
 
-// The options of `perfring stress`. With no part named, all share the time.
+// The options of `perfring stress`. If no part is chosen, all of them share the time.
 struct StressOptions {
   stress::Run run;
   bool threads = false;
@@ -32,28 +31,28 @@ struct StressOptions {
   bool every_part() const { return !threads && !sleepers && !processes; }
   bool json = false;
   bool list = false;
-  std::string fault;  // in place of the parts
+  std::string fault;  // runs instead of the parts
 };
 
-// --list: the faults, and what finds each.
+// --list: the faults, each with the means that finds it.
 std::string stress_list();
 std::string stress_list_json();
 
-// Concludes from the parts: every invariant holds of the records of each; with a fault, it is
-// found.
+// Concludes from the parts: "holds" if every invariant holds in each part or, with a fault, if the
+// fault was found.
 Conclusion conclusion_of(std::span<const stress::PartOutcome> parts, bool interrupted,
                          const std::string& fault);
 
-// The command that repeats the settings and the writers' choices.
+// Returns the command that repeats the settings and the writers' choices.
 std::string replay_line(const StressOptions& options);
 
 // The options of `perfring diff`.
 struct DiffOptions {
   differential::CampaignOptions campaign{.scripts = 10000};
-  std::optional<int> cpu;           // none: the first that the process may run on
-  std::string script;               // a file
-  std::vector<std::string> traces;  // files
-  std::string record;               // a folder
+  std::optional<int> cpu;           // nullopt: the first CPU that the process may run on
+  std::string script;               // a file name
+  std::vector<std::string> traces;  // file names
+  std::string record;               // a folder name
   bool json = false;
 };
 
@@ -70,7 +69,7 @@ struct RecordOptions {
   std::uint64_t pid = 0;  // 0: not given
   std::vector<std::string> command;
   std::string output;
-  double seconds = 0;  // 0: until the command ends, or a signal
+  double seconds = 0;  // 0: until the command ends or a signal arrives
   bool callchains = false;
   bool json = false;
 };
@@ -86,7 +85,7 @@ struct DecodeOptions {
 struct InspectOptions {
   std::string sample_type;
   std::string file;
-  std::string id;  // of a case, in an index of vectors
+  std::string id;  // a case in an index of vectors
   std::uint64_t turn = 1;
   bool fuzz = false;
   bool json = false;
@@ -100,14 +99,14 @@ CLI::App& declare_command(CLI::App& app, RecordOptions& options);
 CLI::App& declare_command(CLI::App& app, DecodeOptions& options);
 CLI::App& declare_command(CLI::App& app, InspectOptions& options);
 
-// The command that `perfring` was given. Without one: LiveOptions.
+// The parsed options of the given command; LiveOptions if there was no command.
 using Command =
     std::variant<LiveOptions, SimOptions, CheckOptions, StressOptions, DiffOptions, DecodeOptions,
                  EventsOptions, RecordOptions, FaultsOptions, ConformOptions, InspectOptions>;
 
 std::variant<Command, Answer> parse_command_line(int argc, const char* const* argv);
 
-// Runs it; returns the exit code (harness/program/verdict.h).
+// Runs the command. Returns the exit code (harness/program/verdict.h).
 int run_command(const LiveOptions& options);
 int run_command(const SimOptions& options);
 int run_command(const CheckOptions& options);

@@ -16,15 +16,15 @@ namespace perfring::cli {
 
 // The options of `perfring conform`.
 struct ConformOptions {
-  std::vector<std::string> command;  // a program, run as it is
-  bool has_dashes = false;           // and something is to be run
+  std::vector<std::string> command;  // the words after --: an unmodified program
+  bool has_dashes = false;           // whether -- was given
   std::string adapter;
   std::string fault;
-  std::vector<std::string> only;  // ids, or beginnings of ids with a * behind
+  std::vector<std::string> only;  // ids, or prefixes of ids followed by *
   std::string known;              // a file of known failures
-  std::string reader;             // of a program's output: lines, unless it is given
+  std::string reader;             // the format of the program's output; empty: lines
   std::string junit;
-  bool live = false;  // the machine's kernel is the producer
+  bool live = false;  // whether the machine's kernel is the producer
   bool reachable = false;
   bool list = false;
   bool vectors = false;
@@ -33,19 +33,20 @@ struct ConformOptions {
 };
 
 CLI::App& declare_command(CLI::App& app, ConformOptions& options);
-// Takes the program after --, if the command is `conform`. Returns how many words are left.
+// Moves the program after -- into `options` if the command is `conform`. Returns the number of
+// remaining arguments.
 int take_program(int argc, const char* const* argv, ConformOptions& options);
-// Why these options are refused, if so.
+// Returns the reason if these options cannot be combined, otherwise "".
 std::string conflict(const ConformOptions& options);
 
-// One case, run.
+// The result of one case.
 struct ConformRow {
   const conformance::Case* of = nullptr;
   conformance::Cell cell;
   double seconds = 0;
-  std::string known{};  // the outcome that is known of it, if it is a failure
+  std::string known{};  // the outcome in the file of known failures, if it is there
 
-  // Other than it should be, or than is known.
+  // Whether the outcome is a failure that is not known, or differs from the known one.
   bool surprises() const;
 };
 

@@ -41,12 +41,12 @@ std::vector<std::string> ids() {
   return all;
 }
 
-// An error: a pattern that means no case.
+// Returns the cases to run. Fails if a pattern matches no case.
 std::expected<std::vector<const Case*>, std::string> chosen(const ConformOptions& options) {
   const auto& cases = conformance::suite().cases;
   for (const std::string& pattern : options.only) {
     if (std::ranges::any_of(cases, [&](const Case& of) { return is_meant(of, pattern); })) continue;
-    if (conformance::find_case(pattern) != nullptr) continue;  // a long one, by its id
+    if (conformance::find_case(pattern) != nullptr) continue;  // the id of a long case
     return std::unexpected(fmt::format("--only: {} is not accepted: {}", in_quotes(pattern),
                                        nearest_to(pattern, ids(), kLister)));
   }
@@ -65,18 +65,18 @@ std::expected<std::vector<const Case*>, std::string> chosen(const ConformOptions
 
 using Known = std::map<std::string, std::string>;
 
-// Lines of an id and an outcome; # begins a comment.
+// Parses lines of an id and an outcome. # begins a comment.
 std::expected<Known, std::string> known_failures(const std::string& path) {
   Known known;
   if (path.empty()) return known;
-  // Any bytes, or none: a suite without known failures.
+  // Accept any bytes, and an empty file: a suite may have no known failures.
   const auto text = read_input("--known", path, kMiB, Content::Binary);
   if (!text) return std::unexpected(text.error());
   std::size_t number = 0;
-  constexpr std::size_t kShown = 60;  // bytes of a line, in a file that may be no text
+  constexpr std::size_t kShown = 60;  // bytes of a line in an error: the file may be binary
   for (const auto part : std::views::split(*text, '\n')) {
     ++number;
-    // Between the words any blanks, and behind them what other systems put there.
+    // Accept any white space between the words, and the carriage returns of other systems.
     const std::string line{script::without_comment({part.begin(), part.end()})};
     std::istringstream words{line};
     std::string id;
@@ -120,8 +120,8 @@ std::string vectors_of(const std::vector<const Case*>& cases) {
   return conformance::index_of(vectors);
 }
 
-// An obstacle that kept the program from being run in each of the first cases does so in all: the
-// others are not tried.
+// If one obstacle, independent of the case, prevented each of the first kAlike cases, it prevents
+// all: the remaining cases are not tried. Returns the first cell if so, otherwise nullptr.
 constexpr std::size_t kAlike = 3;
 const Cell* why_none(const std::vector<ConformRow>& rows) {
   if (rows.size() < kAlike) return nullptr;
@@ -149,7 +149,7 @@ ConformReport run_all(const std::vector<const Case*>& cases, const Known& known,
     const Cell* const none = why_none(report.rows);
     Cell cell = none != nullptr ? *none : run(*of, {.stop = &signals.requested()});
     if (none != nullptr) cell.detail += fmt::format(" (so it was in {} cases: not tried)", kAlike);
-    if (signals.requested()) continue;  // this one was cut short
+    if (signals.requested()) continue;  // this case was cut short
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const auto expected = known.find(of->id);
     report.rows.push_back(

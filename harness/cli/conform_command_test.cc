@@ -1,4 +1,4 @@
-// `perfring conform`, as a user meets it.
+// Runs `perfring conform` as a process.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using ::testing::Not;
 
 class ConformCommandTest : public PerfringTest {
  protected:
-  // An adapter is right in every case.
+  // Checks that an adapter is right in every case.
   void expect_right(const std::string& adapter) {
     const Ended ended = run({"conform", "--json", "--adapter", adapter});
     EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
@@ -64,14 +64,14 @@ TEST_F(ConformCommandTest, TheAdapterInGoIsRight) {
 
 TEST_F(ConformCommandTest, TheAdapterInRustIsRight) {
   std::string rustc = "rustc";
-  const passwd* const user = ::getpwuid(::getuid());  // a test has no HOME
+  const passwd* const user = ::getpwuid(::getuid());  // HOME is not set in a test
   const std::string own = std::string{user == nullptr ? "" : user->pw_dir} + "/.cargo/bin/rustc";
   if (!there_is(rustc)) rustc = own;
   if (!there_is(rustc)) GTEST_SKIP() << "rustc is not installed";
   expect_right(compiled(rustc + " --edition 2021 -O -o", file_of("ADAPTERS", ".rs")));
 }
 
-// Where a reader in CI stops reading.
+// A reader of a CI log sees this line last.
 TEST_F(ConformCommandTest, TheLastLineSaysWhatIsNotLookedFor) {
   for (const std::string& of : {std::string{"--adapter=true"}, std::string{"--fault=forgets_lost"},
                                 std::string{"--only=one-record"}}) {
@@ -91,7 +91,7 @@ TEST_F(ConformCommandTest, AConsumerThatIsWrongIsNamedCaseByCase) {
                                HasSubstr("2 cases: 1 right, 1 loses")));
 }
 
-// As a program, in cases that show it.
+// Runs each fault as a program, in cases that show it.
 TEST_F(ConformCommandTest, AProgramWithAFaultGetsTheOutcomeThatTheCatalogueSays) {
 #ifndef __x86_64__
   GTEST_SKIP() << "the supervisor knows x86-64 only";
@@ -141,7 +141,7 @@ TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
   EXPECT_THAT(refused.err, HasSubstr("line 1: 'lost-one right' is not accepted"));
 }
 
-// As of `perfring conform -- $EMPTY`: perfring's own pass would be taken for a program's.
+// As in `perfring conform -- $EMPTY`: perfring's own pass must not look like the program's.
 TEST_F(ConformCommandTest, ProgramsThatAreNotThereAreRefused) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> lines{
       {{"conform", "--"}, "no program is given after --"},

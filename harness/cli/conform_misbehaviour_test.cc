@@ -1,4 +1,5 @@
-// `perfring conform -- PROGRAM` of programs that misbehave, or that cannot be run or supervised.
+// Runs `perfring conform -- PROGRAM` with programs that misbehave, or that cannot be run or
+// supervised.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -27,7 +28,7 @@ class ConformMisbehaviourTest : public SupervisedTest {
   Ended run_shell(const std::string& line) {
     return run({"conform", "--only", "one-record", "--", "/bin/sh", "-c", line});
   }
-  // Where a system call fails with EPERM, as a container's profile has it.
+  // Runs the program with a seccomp filter that lets `call` fail with EPERM, as in a container.
   Ended run_without(long call, const std::vector<std::string>& arguments) {
     constexpr const char* kForbid = R"(
 import ctypes, os, struct, sys
@@ -52,7 +53,7 @@ TEST_F(ConformMisbehaviourTest, ASubjectThatOpensNoRingShowsNothing) {
       {"exec yes", "it opened no ring, and printed more than 16777216 bytes"},
       {"sleep 60", "it opened no ring"},
       {"trap '' INT; sleep 60 & wait; sleep 60", "it opened no ring"},
-      // At the priority that leaves the processor to other tests.
+      // With idle priority, so that it leaves the processor to other tests.
       {"exec chrt --idle 0 sh -c 'while :; do :; done'", "it opened no ring"},
   };
   for (const auto& [line, why] : ways) {
@@ -139,7 +140,7 @@ TEST_F(ConformMisbehaviourTest, EachMisbehaviourOfAStaticProgramIsNamed) {
   }
 }
 
-// One that starts late sleeps before it opens a ring; a slow one, between two records.
+// "starts-late" sleeps before it opens a ring, "slow" between two records.
 TEST_F(ConformMisbehaviourTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTakeItsTime) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string how : {"probes", "enters-two", "starts-late", "slow"}) {
@@ -161,8 +162,8 @@ TEST_F(ConformMisbehaviourTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTa
   }
 }
 
-// A reason that has nothing to do with the case is met three times, and ends the run; one that the
-// case itself brings in is met in each case.
+// A reason that does not depend on the case ends the run after three cases. A reason that depends
+// on the case is reported for each case.
 TEST_F(ConformMisbehaviourTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string how : {"nests-epolls", "in-no-map", "three-pages"}) {
@@ -181,7 +182,8 @@ TEST_F(ConformMisbehaviourTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) 
   EXPECT_THAT(others.out, HasSubstr("6 cases: 1 right, 5 not run"));
 }
 
-// The signal comes while the answer is written, which the program holds up until then.
+// The signal arrives while the supervisor writes the answer: the program delays the write until
+// then.
 TEST_F(ConformMisbehaviourTest, APollThatEndsWhileItIsAnsweredLosesNoWakeup) {
   const auto faults = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC));
   if (faults < 0) GTEST_SKIP() << "this user may not handle the faults of system calls";
@@ -192,7 +194,7 @@ TEST_F(ConformMisbehaviourTest, APollThatEndsWhileItIsAnsweredLosesNoWakeup) {
   EXPECT_THAT(ended.out, HasSubstr("reachable  right\n")) << ended.err;
 }
 
-// As an adapter that says it each time that it is asked (AdapterTest).
+// The same verdict as for an adapter that reports the error in every turn (AdapterTest).
 TEST_F(ConformMisbehaviourTest, ASecondErrorHasTheVerdictOfAnAdapters) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const Ended ended =
@@ -201,7 +203,7 @@ TEST_F(ConformMisbehaviourTest, ASecondErrorHasTheVerdictOfAnAdapters) {
               HasSubstr("acceptable (errors): a second error for one malformed record\n"));
 }
 
-// A record written while the program does something else wakes its next poll.
+// A record that is written while the program does something else wakes its next poll.
 TEST_F(ConformMisbehaviourTest, APollThatASignalHasEndedTakesNoWakeup) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const Ended ended =
@@ -209,7 +211,7 @@ TEST_F(ConformMisbehaviourTest, APollThatASignalHasEndedTakesNoWakeup) {
   EXPECT_THAT(ended.out, HasSubstr("reachable  right\n")) << ended.err;
 }
 
-// By gdb, where that is there: of a thread, and of the last function called first.
+// gdb, if installed, gives the backtrace of the crashed thread, innermost function first.
 TEST_F(ConformMisbehaviourTest, ACrashHasABacktrace) {
   if (!there_is("gdb")) GTEST_SKIP() << "gdb is not installed";
   const std::string program =
@@ -230,7 +232,7 @@ TEST_F(ConformMisbehaviourTest, ACrashHasABacktrace) {
   EXPECT_THAT(text.out, HasSubstr(" < drain (misbehaving.c:"));
 }
 
-// A program is held to wakeups that it asks for and CPUs that it opens, and to no others.
+// Runs a case only if the program requests the case's wakeups and opens rings on its CPUs.
 TEST_F(ConformMisbehaviourTest, WakeupsAndCpusAreThoseThatTheProgramAsksFor) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const auto outcomes = [&](const std::vector<std::string>& more) {
@@ -246,7 +248,7 @@ TEST_F(ConformMisbehaviourTest, WakeupsAndCpusAreThoseThatTheProgramAsksFor) {
   EXPECT_THAT(outcomes({}), HasSubstr("not run: the case is of wakeup_events 1000\n"));
 }
 
-// Nothing of it is left running.
+// No process of the program keeps running.
 TEST_F(ConformMisbehaviourTest, ASignalEndsTheProgramUnderWay) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string began = temporary("program_began");
@@ -262,7 +264,8 @@ TEST_F(ConformMisbehaviourTest, ASignalEndsTheProgramUnderWay) {
   }
 }
 
-// So does a process that it has started in another session, and that makes no system call any more.
+// A process that the program started in another session ends, too, even if it makes no more system
+// calls.
 TEST_F(ConformMisbehaviourTest, AProgramEndsWithPerfringEvenIfThatIsKilled) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const std::string file = temporary("left");

@@ -1,5 +1,5 @@
-// `perfring conform -- PROGRAM`, as a user meets it: consumers as they are, perfring's and others'.
-// Programs that misbehave: conform_misbehaviour_test.cc.
+// Runs `perfring conform -- PROGRAM` with unmodified consumers: perfring, libbpf and other tools.
+// Programs that misbehave are in conform_misbehaviour_test.cc.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,13 +33,13 @@ class ConformProgramTest : public SupervisedTest {
     return parsed(ended.out);
   }
 
-  // Makes misbehaving.c an i386 program, which i386_ is then. Returns why there is none, or "".
+  // Compiles misbehaving.c for i386 into i386_. Returns the reason if it cannot, otherwise "".
   std::string make_i386() {
     if (!there_is("i686-linux-gnu-gcc")) {
       return "gcc-i686-linux-gnu is not installed: ci/setup cross";
     }
     i386_ = compiled("i686-linux-gnu-gcc -static -o", file_of("ADAPTERS", "misbehaving.c"));
-    // By a shell, which says what it cannot run: a 64-bit kernel may run no other programs.
+    // The shell prints the reason if a 64-bit kernel does not run i386 programs.
     const Ended ended = run_child({"/bin/sh", "-c", i386_});
     return ended.err.starts_with("usage: ") ? ""
                                             : "this kernel runs no i386 programs: " + ended.err;
@@ -48,7 +48,7 @@ class ConformProgramTest : public SupervisedTest {
   std::string i386_;
 };
 
-// In all cases but those of a 32-bit kernel.
+// In all cases except the cases of a 32-bit kernel.
 TEST_F(ConformProgramTest, PerfringIsRight) {
   const Json outcome = outcome_of_perfring(subject("PERFRING_SUBJECT"));
   EXPECT_GE(outcome["counts"]["right"], 118) << outcome["counts"];
@@ -58,7 +58,7 @@ TEST_F(ConformProgramTest, PerfringIsRight) {
   }
 }
 
-// Seen of libbpf 1.1.2 by other means (P14, P20, P22).
+// The known failures were observed in libbpf 1.1.2 by other means, too (P14, P20, P22).
 TEST_F(ConformProgramTest, LibbpfHasTheOutcomesThatAreKnownOfIt) {
   const Ended ended =
       run({"conform", "--known",
@@ -74,7 +74,7 @@ TEST_F(ConformProgramTest, LibbpfHasTheOutcomesThatAreKnownOfIt) {
                                HasSubstr("signal 11 at byte 8192 of the ring's 8192")));
 }
 
-// A row of RESULTS.md, by its first column.
+// Returns the rows of RESULTS.md by their first column.
 std::map<std::string, std::vector<std::string>> rows_of_results() {
   std::map<std::string, std::vector<std::string>> rows;
   std::ifstream file{of_environment("RESULTS")};
@@ -90,7 +90,7 @@ std::map<std::string, std::vector<std::string>> rows_of_results() {
   return rows;
 }
 
-// A quarter of the cases each: a consumer that hangs is waited for.
+// Each part has a quarter of the cases, because every hanging case takes a timeout.
 class ConformMatrixTest : public ConformProgramTest,
                           public ::testing::WithParamInterface<std::size_t> {
  public:
@@ -111,7 +111,7 @@ class ConformMatrixTest : public ConformProgramTest,
 INSTANTIATE_TEST_SUITE_P(Parts, ConformMatrixTest,
                          ::testing::Range(std::size_t{0}, ConformMatrixTest::kParts));
 
-// The other columns are the job `ci/conform`'s.
+// The job `ci/conform` checks the other columns.
 TEST_P(ConformMatrixTest, LibbpfHasTheOutcomesOfTheMatrix) {
   auto rows = rows_of_results();
   const auto column = static_cast<std::size_t>(
@@ -142,7 +142,8 @@ TEST_P(ConformMatrixTest, LibbpfHasTheOutcomesOfTheMatrix) {
   }
 }
 
-// Each record of theirs has more than the case's payload: words, or fields, as RESULTS.md has it.
+// These tools print more than the case's payload for each record: words, or fields, as in
+// RESULTS.md.
 TEST_F(ConformProgramTest, PerfTraceIsRunWithItsEventsEnteredForIt) {
   if (!there_is("perf")) GTEST_SKIP() << "linux-perf is not installed: ci/setup";
   const Ended ended =
@@ -167,7 +168,7 @@ TEST_F(ConformProgramTest, BpftraceLoadsItsProgramAndReadsTheSimulatedRing) {
       << ended.err;
 }
 
-// As in RESULTS.md's row w32-uniform, by 4 GiB that are written and read (P12).
+// As in the row w32-uniform of RESULTS.md, but with 4 GiB that are really written and read (P12).
 TEST_F(ConformProgramTest, AnI386ProgramReads4GiB) {
   if (of_environment("PERFRING_LONG").empty()) {
     GTEST_SKIP() << "a minute: bazel test //harness/cli:conform_long_test";
@@ -195,7 +196,7 @@ TEST_F(ConformProgramTest, PerfringIsRightIn32BitsToo) {
   EXPECT_EQ(outcome["counts"].size(), 1U) << outcome["counts"];
 }
 
-// A 32-bit kernel is simulated for the cases that ask for one.
+// The cases w32-* run on a simulated 32-bit kernel.
 TEST_F(ConformProgramTest, AnI386ProgramIsRightOn32BitKernelsToo) {
   if (const std::string why = make_i386(); !why.empty()) GTEST_SKIP() << why;
   const Ended ended = run({"conform", "--json", "--only", "w32-*", "straddle-*", "three-sizes",
@@ -208,7 +209,7 @@ TEST_F(ConformProgramTest, AnI386ProgramIsRightOn32BitKernelsToo) {
   }
 }
 
-// The set-uid bit gives a traced program no privilege, but the program runs.
+// A traced program gets no privilege from its set-uid bit, but it runs.
 TEST_F(ConformProgramTest, ASetUidSubjectRuns) {
   const std::string copy = temporary("set_uid_subject");
   std::filesystem::copy_file(subject("PERFRING_SUBJECT"), copy);

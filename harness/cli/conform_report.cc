@@ -35,7 +35,7 @@ std::string accepted(const ConformRow& row) {
   return text;
 }
 
-// "acceptable (silent): a malformed record was passed over".
+// Returns "acceptable (silent)", "hangs, as known" or "right, known to be hangs".
 std::string outcome_of(const ConformRow& row) {
   std::string text = to_string(row.cell.outcome);
   if (row.cell.outcome == Outcome::Acceptable) text += " (" + accepted(row) + ")";
@@ -45,7 +45,7 @@ std::string outcome_of(const ConformRow& row) {
   return text;
 }
 
-// " < " stands between a function and the one that called it.
+// Returns the detail and the backtrace, in which " < " precedes the caller of a function.
 std::string detail_of(const ConformRow& row) {
   std::string text = one_line(row.cell.detail);
   for (const std::string& frame : row.cell.backtrace) {
@@ -74,7 +74,7 @@ std::string mended(const ConformReport& report) {
   return text.empty() ? "" : "fixed; take out of the known failures: " + text + "\n";
 }
 
-// '&' and '<' are markup; control characters may not be in XML at all.
+// Escapes markup. XML must not contain control characters at all.
 std::string xml(std::string_view text) {
   std::string safe;
   for (const char c : one_line(text)) {
@@ -113,7 +113,7 @@ Conclusion ConformReport::conclusion() const {
   return conclude(std::ranges::any_of(rows, &ConformRow::surprises), interrupted, nothing);
 }
 
-// In the text and in the JSON: "right" is not more than it says.
+// Printed in the text and in the JSON: the limits of the outcome "right".
 constexpr const char* kNotLookedFor =
     "a write during a drain (a data_head that is read twice; a data_tail that is moved before its "
     "records are read)";

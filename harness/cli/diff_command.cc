@@ -36,8 +36,8 @@ namespace {
 
 struct DiffReport {
   const differential::CampaignOutcome& outcome;
-  std::string kernel;  // what the simulated one was compared with: "live kernel"
-  std::string replay;  // the command that shows a difference again
+  std::string kernel;  // the reference for the simulated kernel, such as "live kernel"
+  std::string replay;  // the command that reproduces a difference
   double seconds;
   bool interrupted;
 };
@@ -93,12 +93,12 @@ using differential::KernelTrace;
 using differential::LiveReference;
 using differential::RecordedReference;
 
-constexpr std::size_t kTraceMax = 64 * kMiB;  // a script, and what each of its steps has shown
+constexpr std::size_t kTraceMax = 64 * kMiB;  // scripts, and what each of their steps showed
 constexpr auto kReportInterval = std::chrono::milliseconds{500};
 
 using Clock = std::chrono::steady_clock;
 
-// An error that the user can mend. Every other exception is the system's.
+// An error that the user can correct. Every other exception comes from the system.
 struct Refused : std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -134,7 +134,7 @@ std::vector<KernelTrace> read_traces(const std::string& path) {
   return *std::move(traces);
 }
 
-// The name of a trace, after its script's file: one word, without '#'.
+// Returns the name of a trace, derived from its script's file: one word, without '#'.
 std::string trace_name(std::string name) {
   std::ranges::replace_if(
       name, [](unsigned char c) { return std::isspace(c) != 0 || c == '#'; }, '_');
@@ -151,7 +151,7 @@ int cpu_of(const DiffOptions& options) {
   return *options.cpu;
 }
 
-// Makes the folder, but not its parents: a mistyped path must not create them.
+// Creates the folder, but not its parents: a mistyped path must not create them.
 void make_folder(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return;
@@ -166,7 +166,7 @@ void make_folder(const std::string& path) {
                   in_quotes(path), error.message())};
 }
 
-// Reads the user's files first, while signals still end the program.
+// The contents of the user's files, read first, while signals still end the program.
 struct Inputs {
   explicit Inputs(const DiffOptions& options) {
     if (!options.script.empty()) script = read_script(options.script);
@@ -223,7 +223,7 @@ class DiffCommand {
                    exit_code(conclusion_of(report).verdict));
   }
 
-  // Runs the simulated kernel beside recordings of others.
+  // Compares the simulated kernel with recordings of real kernels.
   int replay() {
     CampaignOutcome outcome;
     all_ = inputs_.traces.size();
@@ -281,7 +281,7 @@ class DiffCommand {
   const Inputs& inputs_;
   const StopOnSignals stop_;
   differential::CampaignOptions campaign_;
-  std::uint64_t all_ = 1;  // scripts that there are
+  std::uint64_t all_ = 1;  // number of scripts or traces
   std::string replay_ = replay_command("diff --script FILE", "the script above, saved");
   const ProgressLine line_;
   const Clock::time_point started_ = Clock::now();

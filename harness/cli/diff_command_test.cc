@@ -1,5 +1,5 @@
-// `perfring diff` and `perfring conform --live` as a user meets them: the simulated kernel beside
-// the live one.
+// Runs `perfring diff` and `perfring conform --live` as processes: both compare the simulated
+// kernel with the live one.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ Ended diff(const std::string& arguments, const std::string& before = "") {
   return run_line("diff " + arguments, before);
 }
 
-// The file of all traces.
+// Returns the path of the file with all traces.
 std::string traces() {
   const char* const path = std::getenv("TRACES");
   return path == nullptr ? "" : path;
@@ -101,7 +101,7 @@ TEST_F(DiffLiveTest, TooFewDescriptorsAreTheSystemsError) {
   for (int files = 4; files < 64; ++files) {
     const Ended ended = diff("--scripts 1", "prlimit --nofile=" + std::to_string(files));
     if (ended.exit_code == 0) break;
-    if (ended.out.find("perfring: ") == std::string::npos) continue;  // it did not even start
+    if (ended.out.find("perfring: ") == std::string::npos) continue;  // the program did not start
     EXPECT_EQ(ended.exit_code, 2) << files;
     EXPECT_THAT(ended.out, AllOf(HasSubstr("Too many open files"), Not(HasSubstr("report it"))));
     ++failed;
@@ -162,7 +162,7 @@ TEST_F(DiffLiveTest, AnInterruptIsNoPass) {
   }
 }
 
-// `perfring conform --live`: the verdicts that the simulated kernel's rings brought to light.
+// `perfring conform --live` must give the verdicts that were found on the simulated kernel.
 class ConformLiveTest : public PerfringTest {
  protected:
   void SetUp() override {
@@ -191,7 +191,7 @@ TEST_F(ConformLiveTest, PerfringIsRightInEachCaseThatThisKernelCanPlay) {
   EXPECT_EQ(counts["right"].get<int>() + counts["not run"].get<int>(), 123) << ended.out;
 }
 
-// Failures that were seen before by other means (P22), and cases that libbpf passes.
+// Failures that were observed before by other means (P22), and cases that libbpf passes.
 TEST_F(ConformLiveTest, LibbpfFailsAsItDoesOnTheSimulatedKernel) {
   const std::string known = temporary("known",
                                       "oversize-65525 garbage\noversize-65540 garbage\n"
@@ -236,7 +236,8 @@ TEST_F(ConformLiveTest, WithoutPrivilegesNoCaseIsRun) {
   EXPECT_THAT(ended.out, HasSubstr("one-record  reachable  not run: no privilege for"));
 }
 
-// A subject that waits as its first word says, and writes to a file what it saw.
+// A subject that waits as its first argument says, and writes the results to the file in its
+// second.
 constexpr const char* kWaits = R"(
 import ctypes, os, select, signal, struct, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -281,7 +282,8 @@ def beside(times, other=pipe[0], selects=False):
 open(sys.argv[2], "w").write(repr(eval(sys.argv[1])))
 )";
 
-// The sequences of K26 to K33. An emulated wait is the kernel's, or the case is not run (P13).
+// The sequences of K26 to K33. An emulated wait behaves like the kernel's, or the case is not run
+// (P13).
 TEST_F(ConformLiveTest, EmulatedWaitsReportWhatThisKernelReports) {
   const std::vector<std::pair<std::string, std::string>> sequences{
       {"[poll() for _ in range(9)]", ""},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every program in every environment that a program may meet: what it says may be lost, but it ends
-# by itself, and with the exit code that is documented.
+# Runs every program in hostile environments: closed or full output, few descriptors, little memory,
+# odd files. Its messages may be lost, but it must end by itself, with the documented exit code.
 # usage: environments_test.sh PERFRING DRAIN SCRIPT_TOOL, in the workspace's folder
 set -u
 . lib/perfring/testing/test.sh
@@ -11,19 +11,20 @@ vectors=$(realpath harness/record/vectors.jsonl)
 cd "$folder" || exit 1
 ulimit -c 0
 
-# The sanitizers' own memory and descriptors are more than the limits below.
+# The sanitizers need more memory and descriptors than the limits below allow.
 sanitized=
 grep -q -e __asan_init -e __tsan_init -e __ubsan_handle "$perfring" && sanitized=yes
 
-# If the address space is smaller than the program, the kernel ends it with SIGSEGV in execve()
-# (load_elf_binary() in fs/binfmt_elf.c): this one has room for the largest, and hardly more.
+# If the address space is smaller than the program, the kernel kills it with SIGSEGV in execve()
+# (load_elf_binary() in fs/binfmt_elf.c). This limit has room for the largest program, and hardly
+# more.
 little_room_kib=$(($(size "$perfring" "$drain" "$script_tool" | awk '$4 + 0 > most { most = $4 } END { print most }') / 1024 + 2000))
 
 live=0
 "$perfring" --seconds 0.1 >said 2>&1 || live=2
 [ $live -eq 0 ] || echo "without the live kernel's part: $(head -n 2 said | tail -n 1)"
 
-# The exit code that each has where nothing is wrong, and its command.
+# The exit code of each command in a normal environment, and the command.
 commands=(
   "0 $perfring --help"
   "0 $perfring --version"
@@ -47,8 +48,8 @@ commands=(
   "0 $script_tool script"
 )
 
-# run WANTED... -- COMMAND LINE: the line ends with one of these codes within a minute. On a machine with much else to
-# do, so short a run may show nothing, and says so with exit code 3: it is run again, for longer.
+# run WANTED... -- COMMAND LINE: checks that the line ends with one of these codes within a minute.
+# On a busy machine such a short run may show nothing (exit code 3): then it runs again for longer.
 run() {
   local wanted=()
   while [ "$1" != -- ]; do wanted+=("$1"); shift; done
@@ -65,20 +66,20 @@ run() {
   fail "exit code $code in place of ${wanted[*]}: $1"
 }
 
-# In a folder of its own.
+# Runs a command in every environment. in_background gives it its own folder.
 try() { # CODE COMMAND
   local code=$1 command=$2
   printf 'output 8\ndrain 1\n' >script
   mkfifo unread
-  exec 8<>unread # a pipe that is full, and that nobody reads
+  exec 8<>unread # a full pipe that nobody reads
   head -c 65536 /dev/zero >&8
   mkfifo broken
-  local broken='exec 9<>broken 7>broken 9>&-;' # 7: a pipe that nobody can read any more
-  # stderr is of no importance to the verdict.
+  local broken='exec 9<>broken 7>broken 9>&-;' # 7: a pipe without a reader
+  # The verdict does not depend on stderr.
   run "$code" -- "$command >out 2>&-"
   run "$code" -- "$command >out 2>/dev/full"
   run "$code" -- "$broken $command >out 2>&7"
-  # An error waits for its reader, and so does what a sanitizer has to say of fibers.
+  # An error waits for its reader, and so does a sanitizer's message about fibers.
   [ "$code" -eq 2 ] || [ -n "$sanitized" ] || run "$code" -- "$command >out 2>unread"
   run "$code" -- "$command <&- >out 2>err"
   # A program that cannot write its verdict fails; an error needs no stdout.
@@ -88,20 +89,21 @@ try() { # CODE COMMAND
     fail "no reason: $command: $(cat err)"
   run 2 -- "$broken $command >&7"
   run 2 -- "$command <&- >&- 2>&-"
-  # A slow reader gets all of it.
+  # A slow reader gets the whole output.
   run "$code" -- "$command 2>err | (sleep 0.3; cat >slow); exit \${PIPESTATUS[0]}"
   [ "$code" -eq 2 ] || [ -s slow ] || fail "nothing was written: $command"
-  # Files that may not grow (rings are files in memory), and SIGCHLD ignored by the parent.
-  # Before main(), TSan writes a temporary file of its own if it finds a folder for it
-  # (MapRodata() in compiler-rt's tsan_platform_linux.cpp at llvmorg-19.1.7).
+  # Files must not grow (rings are files in memory), and the parent ignores SIGCHLD. Before main(),
+  # TSan writes its own temporary file if it finds a folder for it (MapRodata() in compiler-rt's
+  # tsan_platform_linux.cpp at llvmorg-19.1.7).
   run 2 -- "ulimit -f 0; TMPDIR=$PWD/nowhere $command >large 2>/dev/null"
   run "$code" 2 -- "ulimit -f 0; TMPDIR=$PWD/nowhere $command 2>large | cat >/dev/null; exit \${PIPESTATUS[0]}"
   run "$code" -- "env --ignore-signal=CHLD $command >out 2>err"
-  # The folder is gone.
+  # The working folder is deleted.
   mkdir gone && cp script gone
   run "$code" -- "cd gone; rm -r ../gone; ${command/ script/ $PWD/script} >$PWD/out 2>&1"
   [ -z "$sanitized" ] || return
-  # Too little of something: what was asked for, or a reason. (127 is the dynamic linker's.)
+  # Few descriptors or little memory: the program succeeds or gives a reason. 127 comes from the
+  # dynamic linker.
   for files in 3 4 5 6 8 11; do
     run "$code" 2 127 -- "exec >out 2>err; ulimit -n $files; exec $command"
   done
@@ -110,7 +112,7 @@ try() { # CODE COMMAND
   done
 }
 
-# Files that have no end, no text, or a name for terminals.
+# Files without an end, files that are not text, and names and contents with escape sequences.
 try_file() { # COMMAND
   run 2 -- "ulimit -v 1000000; $1 /dev/zero 2>err"
   run 2 -- "ulimit -v 1000000; yes | $1 - 2>err"
@@ -121,16 +123,16 @@ try_file() { # COMMAND
   printf 'a\e[2Jb\n' >odd
   run 2 -- "$1 odd 2>err"
   grep -q $'[\e\a]' err && fail "$1 prints what is in a file: $(cat -v err)"
-  # A pipe that nobody writes: signals end it, as they end any program (128 and their number).
+  # A pipe that nobody writes to: signals end the program with 128 and their number, as usual.
   mkfifo pipe
   run 143 -- "$1 pipe 2>err & sleep 0.3; kill -TERM \$!; wait \$!"
   run 130 -- "set -m; $1 pipe 2>err & sleep 0.3; kill -INT \$!; wait \$!"
 }
 
-# On a machine with much else to do, a program may take long to begin.
+# On a busy machine a program may take long to start.
 until_sigterm_is_caught='until [ $((0x$(sed -n "s/^SigCgt:\t//p" /proc/$!/status) >> 14 & 1)) -eq 1 ]; do sleep 0.05; done'
 
-# A verdict that nobody reads does not keep a signal from ending the program.
+# A signal must end the program even if nobody reads its verdict.
 try_signals() {
   mkfifo verdict
   exec 7<>verdict
@@ -139,12 +141,13 @@ try_signals() {
     "--simulated --seconds 0.05" "stress --seconds 0.1" "diff --replay $trace" --help; do
     run 143 -- "$perfring $command >verdict 2>err & sleep 1.5; kill -TERM \$!; wait \$!"
   done
-  # Nor does a consumer that never ends (its fault reads on for ever), or a long trace.
+  # The same with a consumer that never ends, because its fault makes it read forever, and with a
+  # long trace.
   run 1 -- "$perfring sim --scenario crossing_4gib --fault leaves_the_last --steps 5000 >out 2>err"
   { printf 'byte_order little\npage_size 4096\ncpu 0\npid 1\ntid 1\nids 1 2\npages 1024\n'
     yes 'poll => 0 head 0 tail 0 lost 0 0 time 0' | head -n 90000; } >long
   run 3 -- "$perfring diff --replay long >out 2>err & $until_sigterm_is_caught; kill -TERM \$!; wait \$!"
-  # A pipe in a file's place.
+  # A pipe instead of a file.
   mkdir traces && mkfifo traces/seed-1.trace
   run 2 -- "$perfring diff --record traces --scripts 1 >out 2>err"
 }
@@ -161,7 +164,7 @@ try_large() {
   run 2 -- "ulimit -v 60000; $perfring stress --seconds 0.1 --rings 64 >out 2>err"
 }
 
-# in_background FUNCTION ARGUMENT...: up to four at once.
+# in_background FUNCTION ARGUMENT...: runs up to four functions at once, each in its own folder.
 started=0
 in_background() {
   [ $started -lt 4 ] || wait -n
@@ -169,7 +172,7 @@ in_background() {
   mkdir $started
   (cd $started && "$@") &
 }
-# The longest first.
+# Start the longest runs first.
 [ -n "$sanitized" ] || in_background try_signals
 for each in "${commands[@]}"; do in_background try "${each%% *}" "${each#* }"; done
 for option in "sim --scenario" "check --litmus" "diff --script" "diff --replay"; do

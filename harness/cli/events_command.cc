@@ -22,7 +22,7 @@ using event::Event;
 
 struct Listed {
   std::string name;
-  std::string why_not;  // empty: it can be opened
+  std::string why_not;  // empty: the event can be opened
 };
 
 std::vector<std::string> in(const std::expected<std::vector<std::string>, std::error_code>& names) {
@@ -52,15 +52,15 @@ std::vector<std::string> pmu_events() {
   for (const std::string& pmu : in(pmus)) {
     const auto events = event::real_system().list(devices + pmu + "/events");
     for (const std::string& name : in(events)) {
-      // Units and scales stand beside the events.
+      // NAME.unit and NAME.scale are in the same folder.
       if (name.find('.') == std::string::npos) names.push_back(pmu + "/" + name + "/");
     }
   }
   return names;
 }
 
-// A probe has no known place, so its row is a function that exists everywhere, and only check() can
-// say something of it.
+// Returns all events to list. The row of a probe uses a function that exists everywhere, because
+// the user's place is unknown; why_not() does not open it.
 std::vector<std::pair<std::string, Event>> all() {
   std::vector<std::pair<std::string, Event>> events;
   std::vector<std::string> names = event::known_names();
@@ -94,7 +94,7 @@ std::string why_not(const Event& each) {
   const bool may_exclude = each.kernel() == event::Kernel::IfAllowed;
   const bool is_cheap = ask.attr.type != PERF_TYPE_TRACEPOINT &&
                         each.kind() != event::Kind::Kprobe && each.kind() != event::Kind::Kretprobe;
-  if (is_cheap) {  // a tracepoint takes 35 ms (R1)
+  if (is_cheap) {  // to open and close a tracepoint takes 35 ms (R1)
     int fd = event::real_system().open(ask);
     if (fd < 0 && may_exclude) {
       ask.attr.exclude_kernel = ask.attr.exclude_hv = ask.attr.exclude_callchain_kernel = 1;

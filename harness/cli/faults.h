@@ -17,8 +17,8 @@ namespace perfring::cli {
 
 // The options of `perfring faults`.
 struct FaultsOptions {
-  std::vector<std::string> names;  // of faults; none: all
-  std::string harness;             // none: all
+  std::vector<std::string> names;  // empty: all faults
+  std::string harness;             // empty: all harnesses
   bool json = false;
   bool markdown = false;
   bool list = false;
@@ -26,28 +26,27 @@ struct FaultsOptions {
 
 CLI::App& declare_command(CLI::App& app, FaultsOptions& options);
 
-// The finding of a planted fault: the name of an invariant, a data race, or the end of the run; and
-// the details.
+// How a planted fault was found.
 struct FoundFault {
-  std::string as;  // empty: it was not
+  std::string as;  // an invariant's name, a data race, or the end of the run; empty: not found
   std::string message;
 };
 
-// In place of an invariant: AddressSanitizer has ended the run.
+// The value of FoundFault::as if AddressSanitizer ended the run.
 inline constexpr const char* kSanitizerReport = "a sanitizer's report";
 
 bool has_planted(const faults::Fault& fault, faults::Harness harness);
-// Plants a fault in a harness that has it and that this build can run, in this process, and looks
-// for it.
+// Plants a fault in a harness and runs the harness in this process. Preconditions: has_planted(),
+// and this build can run it.
 FoundFault look_for_fault(const faults::Fault& fault, faults::Harness harness);
 
-// Why this build cannot run it there; empty if it can.
+// Returns the reason if this build cannot run the fault in that harness, otherwise "".
 std::string not_run_because(const faults::Fault& fault, faults::Harness harness);
 
 enum class CellVerdict { Found, Holds, NotSeen, NotPlanted, Missed, FoundOtherwise, NotRun };
 const char* to_string(CellVerdict verdict);
 
-// A fault in a harness.
+// The result of one fault in one harness.
 struct FaultCell {
   const faults::Fault* fault;
   faults::Harness harness;
@@ -61,12 +60,13 @@ struct FaultCell {
   }
 };
 
-// Compares it with the catalogue.
+// Compares what was found with the catalogue.
 CellVerdict judge(const faults::Expected& expected, const FoundFault& found);
-// The same for a fault that the harness does not plant, which only some reasons allow.
+// The verdict for a fault that the harness does not plant. The catalogue must have a reason that
+// allows this.
 CellVerdict judge_unplanted(const faults::Expected& expected);
 
-// Each cell in a process of its own, until all are done or `stop` is set.
+// Runs each cell in its own process, until all are done or `stop` is set.
 std::vector<FaultCell> run_faults(const FaultsOptions& options, const std::atomic<bool>& stop,
                                   const std::function<void(const std::string& line)>& on_progress);
 

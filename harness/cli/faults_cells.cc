@@ -1,4 +1,4 @@
-// The cells of faults.h, each in its harness.
+// Runs the cells of faults.h, each in its harness.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -49,15 +49,15 @@ FoundFault by_simulator(const Fault& fault) {
   return runs.found ? found_as(runs.found->violation) : FoundFault{};
 }
 
-// "invariant: what" as an outcome of stress has it, and as the model's checks do.
+// Parses "invariant: what", the form of stress's violations and of the model's checks.
 FoundFault of_text(const std::string& text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   return {text.substr(0, colon), text};
 }
 
-// Every part must find it.
+// Returns a finding only if every part finds the fault.
 FoundFault by_stress(const Fault& fault, bool expected) {
-  constexpr double kSeconds = 120;  // where others have the processors
+  constexpr double kSeconds = 120;  // enough on a busy machine
   constexpr double kSecondsInVain = 0.4;
   stress::Run run{.seconds = expected ? kSeconds : kSecondsInVain, .rings = 1};
   run.patience = stress::kPatienceWithAFault;
@@ -70,9 +70,10 @@ FoundFault by_stress(const Fault& fault, bool expected) {
   return of_text(violations.front());
 }
 
-// A race ends the process (__tsan_on_report below).
+// Returns only if there was no race: a race ends the process (__tsan_on_report() in
+// faults_command.cc).
 FoundFault by_thread_sanitizer(const Fault& fault, bool expected) {
-  constexpr double kSeconds = 120;  // as above
+  constexpr double kSeconds = 120;  // enough on a busy machine
   constexpr double kSecondsInVain = 2;
   stress::Run run{.seconds = expected ? kSeconds : kSecondsInVain, .rings = 1};
   run.patience = stress::kPatienceWithAFault;
@@ -81,7 +82,7 @@ FoundFault by_thread_sanitizer(const Fault& fault, bool expected) {
   return {};
 }
 
-// In the first program that has it for its own, in form A, or else in form B.
+// Explores the first program that has the fault as its own, in form A, and then in form B.
 FoundFault by_model(const Fault& fault) {
   for (const model::Entry& entry : model::catalogue()) {
     const model::ProgramFault* const planted = entry.find_fault(fault.name);
@@ -101,7 +102,7 @@ FoundFault by_model(const Fault& fault) {
   return {};
 }
 
-// In the first trace that shows it.
+// Looks for the first trace that shows the fault.
 FoundFault by_traces(const Fault& fault) {
   const rig::ScriptFault& planted = *rig::find_planted(fault.name);
   for (const differential::KernelTrace& trace : differential::recorded_traces()) {

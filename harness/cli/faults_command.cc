@@ -29,18 +29,18 @@ namespace {
 using faults::Fault;
 using faults::Harness;
 
-// Where what a cell finds goes: a fault may end its process.
+// The pipe for a cell's finding. The cell runs in a child process, because a fault may end it.
 int report_to = -1;
 
-// What a cell reports that the machine would not let run.
+// FoundFault::as if the system refused something that the cell needs, such as memory.
 constexpr const char* kEnvironment = "the environment";
 
 void report(const FoundFault& found) {
   write_all(report_to, found.as + "\n" + found.message);
 }
 
-// In a copy of this process, so that a fault may end or hang it, and ThreadSanitizer reports a race
-// that it has reported before.
+// Runs in a fork of this process: a fault may end or hang it, and ThreadSanitizer reports a race
+// again that it has already reported in another cell.
 int look_and_report(const Fault& fault, Harness harness) {
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   ::dup2(nowhere, STDERR_FILENO);
@@ -56,9 +56,10 @@ int look_and_report(const Fault& fault, Harness harness) {
   return 0;
 }
 
-constexpr std::chrono::minutes kPatience{5};  // a consumer may never end
+constexpr std::chrono::minutes kPatience{5};  // a faulty consumer may never end
 
-// All that it writes, unless it is to stop or takes too long. Returns whether that is all.
+// Reads the child's report into `text` up to the end of the pipe. Returns false if it took too long
+// or `stop` was set.
 bool read_report(const os::Fd& reads, const std::atomic<bool>& stop, std::string& text) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (!stop && std::chrono::steady_clock::now() < end) {
@@ -152,7 +153,7 @@ CellVerdict judge(const faults::Expected& expected, const FoundFault& found) {
   const auto* const some = std::get_if<faults::OneOf>(&expected);
   const bool as_said =
       some != nullptr ? is_one_of(found.as, *some) : found.as == in_words(expected);
-  // AddressSanitizer may end the run before any invariant is looked at.
+  // AddressSanitizer may end the run before any invariant is checked.
   const bool sanitized = found.as == kSanitizerReport && is_found(expected);
   return as_said || sanitized ? CellVerdict::Found : CellVerdict::FoundOtherwise;
 }
@@ -190,9 +191,10 @@ Conclusion conclusion_of(const std::vector<FaultCell>& cells, bool interrupted) 
 }  // namespace perfring::cli
 
 #ifdef PERFRING_TSAN
-// Called by ThreadSanitizer's runtime with its locks held (OutputReport, compiler-rt 19). Where the
-// thread's trace is full, instrumented code waits for one of them (TraceSwitchPartImpl), so neither
-// this nor what it calls is instrumented (faults_test.sh looks). The first race is enough.
+// ThreadSanitizer's runtime calls this with its locks held (OutputReport, compiler-rt 19). When the
+// thread's trace is full, instrumented code waits for one of these locks (TraceSwitchPartImpl). So
+// neither this function nor its callees are instrumented (faults_test.sh checks this). The first
+// race is enough.
 extern "C" void __tsan_on_report(void*);
 extern "C" __attribute__((disable_sanitizer_instrumentation)) void __tsan_on_report(void*) {
   if (perfring::cli::report_to < 0) return;

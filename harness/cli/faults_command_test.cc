@@ -1,4 +1,4 @@
-// `perfring faults` as a user meets it, and what it makes of a fault that is found or not.
+// Tests `perfring faults` as a process, and its verdicts on faults that are found or not.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

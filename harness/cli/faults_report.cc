@@ -24,7 +24,7 @@ std::vector<Harness> columns_of(const std::vector<FaultCell>& cells) {
   return columns;
 }
 
-// Those of one fault, which stand together.
+// Groups the cells by fault. The cells of one fault are adjacent.
 std::vector<std::vector<const FaultCell*>> rows_of(const std::vector<FaultCell>& cells) {
   std::vector<std::vector<const FaultCell*>> rows;
   for (const FaultCell& cell : cells) {
@@ -34,7 +34,7 @@ std::vector<std::vector<const FaultCell*>> rows_of(const std::vector<FaultCell>&
   return rows;
 }
 
-// "intact", "(in order)", "MISSED", "intact, NOT awake".
+// Returns "intact", "holds, as it should", "(in order)", "MISSED", "FOUND: awake" or "not run".
 std::string in_the_table(const FaultCell& cell) {
   switch (cell.verdict) {
     case CellVerdict::Found:
@@ -68,19 +68,19 @@ std::size_t count(const std::vector<FaultCell>& cells, CellVerdict verdict) {
   return static_cast<std::size_t>(std::ranges::count(cells, verdict, &FaultCell::verdict));
 }
 
-// Only text that depends neither on how threads were scheduled nor on which sanitizer was faster.
+// Returns text that depends neither on the threads' schedule nor on which sanitizer was faster.
 std::string in_markdown(const FaultCell& cell) {
   return cell.verdict == CellVerdict::Found ? in_words(cell.expected()) : in_the_table(cell);
 }
 
-// fuzz/hostile_drain_test.cc holds the fuzz target to it.
+// The column "fuzz". fuzz/hostile_drain_test.cc checks it against the fuzz target.
 std::string fuzzed(const faults::Fault& fault) {
   const faults::Expected expected = by_fuzzing(fault);
   const auto* const reason = std::get_if<Reason>(&expected);
   return reason == nullptr ? in_words(expected) : fmt::format("({})", to_string(*reason));
 }
 
-// harness/conformance/conformance_test.cc holds the suite to it.
+// The column "conform". harness/conformance/conformance_test.cc checks it against the suite.
 std::string conformed(const faults::Fault& fault) {
   const faults::Conforms outcome = by_conformance(fault);
   const auto* const reason = std::get_if<Reason>(&outcome);
@@ -165,7 +165,7 @@ std::string faults_json(const std::vector<FaultCell>& cells, const Conclusion& c
   return dump(json);
 }
 
-// The columns that this build has run.
+// Has only the columns that this build ran.
 std::string faults_markdown(const std::vector<FaultCell>& cells) {
   std::vector<FaultCell> ran;
   std::ranges::copy_if(cells, std::back_inserter(ran),

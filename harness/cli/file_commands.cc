@@ -1,4 +1,4 @@
-// `perfring decode` and `perfring inspect`: what is in a file.
+// `perfring decode` and `perfring inspect`, which print the contents of a file.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ using record::Comparison;
 using record::Difference;
 using record::Vector;
 
-constexpr std::size_t kFileMax = 64 * kMiB;  // a record of 64 KiB takes 128 KiB
+constexpr std::size_t kFileMax = 64 * kMiB;  // as hexadecimal, a 64 KiB record takes 128 KiB
 
 std::string text_of(const Vector& vector) {
   const std::string name = one_line(vector.name) + ": ";
@@ -44,7 +44,7 @@ std::string text_of(const Vector& vector) {
   return name + "read(2): " + (values ? to_string(*values) : "too short") + "\n";
 }
 
-// A value as part of a line.
+// Shortens a value to fit into a line.
 std::string shown(const std::string& value) {
   constexpr std::size_t kLongest = 200;
   return value.size() <= kLongest ? value : value.substr(0, kLongest) + "...";
@@ -144,8 +144,8 @@ std::string line_of(std::uint64_t at, const record::Any& any, const DecodeOption
                      to_string(any));
 }
 
-// The records of a perf.data file, those that perf made as well. They are printed as they are read:
-// a file may be larger than the memory.
+// Prints the records of a perf.data file, including perf's own. Prints while reading, because the
+// file may be larger than the memory.
 int decode_perf_data(record::PerfDataSource source, const std::string& name,
                      const DecodeOptions& options) {
   if (options.check) return fail("--check: nothing is known of a perf.data file's records");
@@ -177,7 +177,8 @@ int decode_perf_data(record::PerfDataSource source, const std::string& name,
   return why.empty() ? kHolds : fail(fmt::format("FILE: {}: {}", name, why));
 }
 
-// A regular file that begins as perf's do. (stdin may be one, and be at its beginning.)
+// Opens a regular file if it begins like a perf.data file. stdin may be such a file, too, if its
+// offset is 0.
 std::optional<record::PerfDataSource> large_perf_data(const std::string& path) {
   const bool is_stdin = path == "-";
   if (is_stdin && ::lseek(STDIN_FILENO, 0, SEEK_CUR) != 0) return std::nullopt;
@@ -187,7 +188,7 @@ std::optional<record::PerfDataSource> large_perf_data(const std::string& path) {
   return record::is_perf_data(magic) ? std::move(source) : std::nullopt;
 }
 
-// Refuses a file that is not text, as read_input() does.
+// Returns why a file is not text, in the words of read_input(), or "".
 std::string why_no_text(std::string_view file) {
   if (file.empty()) return "is empty";
   const std::size_t at = file.find('\0');
@@ -195,7 +196,7 @@ std::string why_no_text(std::string_view file) {
   return fmt::format("is neither a perf.data file nor text: its byte {} is 0", at);
 }
 
-// The errors in a file's lines, after the others were printed.
+// Prints the errors in a file's lines, after the good lines were printed. Returns the exit code.
 int fail_of(const std::vector<std::string>& refused, const std::string& name) {
   constexpr std::size_t kMost = 20;
   for (std::size_t i = 0; i < std::min(kMost, refused.size()); ++i) {

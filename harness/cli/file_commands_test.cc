@@ -1,4 +1,4 @@
-// `perfring decode` and `perfring inspect`, run as a process.
+// Runs `perfring decode` and `perfring inspect` as processes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A LOST of 7 records, of the event 5.
+// A LOST record: event 5 lost 7 records.
 constexpr const char* kLost =
     R"({"name": "lost", "record": "LOST", "type": 2, "attr": {"sample_type": "0x0", "flags": "0x0"},)"
     R"( "known": {"id": 5, "lost": "0x7"}, "bytes": "020000000000180005000000000000000700000000000000"})";
@@ -36,7 +36,7 @@ class DecodeCommandTest : public PerfringTest {
     if (std::endian::native == std::endian::big) GTEST_SKIP() << "records here are little endian";
     PerfringTest::SetUp();
   }
-  // FILE holds `text`.
+  // Decodes a file with this text.
   Ended decode(const std::string& text, std::vector<std::string> arguments = {}) {
     arguments.insert(arguments.begin(), {"decode", temporary("decode_command_test", text)});
     return run(arguments);
@@ -118,7 +118,7 @@ TEST_F(DecodeCommandTest, CheckExits3IfTheLineNamesNoKnownField) {
   EXPECT_EQ(decode(nothing, {"--check"}).exit_code, 3);
 }
 
-// The type in its line does not count as a comparison with what is known.
+// A comparison of the line's type does not count: it is not a known field.
 TEST_F(DecodeCommandTest, CheckExits3IfNoKnownFieldIsInTheRecords) {
   const std::string absent = with(kLost, R"({"id": 5, "lost": "0x7"})", R"({"colour": 5})");
   const Ended ended = decode(absent, {"--check"});
@@ -140,12 +140,12 @@ TEST_F(DecodeCommandTest, ALineThatIsNoRecordIsNamedAndTheOthersArePrinted) {
   EXPECT_THAT(checked.out, HasSubstr("2 records, 8 values compared"));
   EXPECT_THAT(checked.out, HasSubstr("2 lines could not be read"));
   EXPECT_EQ(parsed(decode(text, {"--check", "--json"}).out)["holds"], false);
-  // A difference outweighs it.
+  // A difference takes precedence over lines that could not be read.
   EXPECT_EQ(decode(with(text, "\"0x7\"", "8"), {"--check"}).exit_code, 1);
 }
 
-// A file's magic is a u64 in the order of the machine that wrote it (tools/perf/util/header.c:
-// check_magic_endian() at v6.18). Of a pipe's form there are 8 bytes more.
+// A file's magic is a u64 in the byte order of the machine that wrote it (tools/perf/util/header.c:
+// check_magic_endian() at v6.18). In the pipe format 8 bytes follow it.
 TEST_F(DecodeCommandTest, APerfDataOfTheOtherByteOrderIsRefusedWithWhatToDo) {
   const std::string pipe{"2ELIFREP\0\0\0\0\0\0\0\x10", 16};
   const std::string file = std::string{"2ELIFREP\0\0\0\0\0\0\0\x68", 16} + std::string(200, '\0');
@@ -246,7 +246,8 @@ TEST_F(InspectCommandTest, ARawImageAndAFuzzersInputAreExplained) {
   EXPECT_THAT(fuzz.out, HasSubstr("LOST misc 0x0 size 24: id 1, lost 7"));
 }
 
-// TIME 7, then 4 bytes of raw data; and, of the same event, a raw size that no record has.
+// Two samples of one event: the first has TIME 7 and 4 bytes of raw data, the second has a raw size
+// that does not fit into the record.
 TEST_F(InspectCommandTest, SamplesOfOtherTypesAreDecodedWhereThatIsSaid) {
   const std::string good{"\x09\0\0\0\0\0\x18\0\7\0\0\0\0\0\0\0\4\0\0\0abcd", 24};
   std::string bad = good;

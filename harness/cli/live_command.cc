@@ -118,8 +118,8 @@ Conclusion conclusion_of(const LiveOutcome& outcome) {
 
 namespace {
 
-// Which CPUs to generate on. The simulated kernel has those that this thread may run on, so that
-// it needs no sysfs.
+// Returns the CPUs to generate on. The simulated kernel has the CPUs that this thread may run on,
+// so that it does not need sysfs.
 std::expected<std::vector<std::uint32_t>, std::string> cpus_of(const LiveOptions& options,
                                                                bool simulated) {
   if (simulated) return choose_cpus(options.cpus, usable_cpus(), "CPUs that this process may use");
@@ -137,8 +137,8 @@ int live_failed(const std::string& why) {
 
 }  // namespace
 
-// Without any argument, a machine that does not allow it gets the simulated kernel. With
-// options for the live one, its absence is an error.
+// Without arguments, falls back to the simulated kernel if the live one cannot be used. With
+// options for the live kernel, its absence is an error.
 int run_command(const LiveOptions& given) {
   std::string why = given.simulated ? "as asked for" : "";
   if (given.bare) why = why_not_live().value_or("");
@@ -148,7 +148,7 @@ int run_command(const LiveOptions& given) {
     return simulated || !given.cpus.empty() ? fail(cpus.error()) : live_failed(cpus.error());
   LiveOptions options = given;
   options.cpus = *cpus;
-  if (!options.dump.empty()) {  // now rather than when the time is over
+  if (!options.dump.empty()) {  // report an error before the run, not after it
     const auto writable = check_output("--dump", options.dump, Readers::OwnerAlone);
     if (!writable) return fail(writable.error());
   }

@@ -19,7 +19,7 @@ std::unexpected<std::string> refused(std::string_view text, const std::string& a
   return std::unexpected(not_accepted(text, accepted));
 }
 
-// An option whose text `parse` turns into `target`, or refuses.
+// Adds an option. `parse` converts its text into `target` or refuses it.
 template <class T>
 void add_option(CLI::App& app, const std::string& name, T& target,
                 Parsed<T> (*parse)(std::string_view), const std::string& help,
@@ -88,7 +88,7 @@ std::string conflict(const LiveOptions& options) {
         "--pages",
         options.watermark, ring);
   }
-  // Header, raw size, padding, and the 8 bytes that a ring never uses; a LOST in front.
+  // Header and raw size, padding, the 8 bytes that a ring never uses, and a LOST before the record.
   constexpr std::size_t kOverhead = 12 + 7 + 8 + 24;
   if (options.payload.max + kOverhead > ring) {
     return fmt::format(

@@ -28,13 +28,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestWait{10};
 
-// One CPU's ring and what is known of it.
+// One CPU's ring, and the checks of its records.
 struct Reader {
   std::uint32_t cpu;
-  std::optional<PerfEventArrayBuffer> buffer;  // or one of the RingSet's
+  std::optional<PerfEventArrayBuffer> buffer;  // nullopt: the RingSet has the ring
   live::Audit audit;
   std::uint64_t wakeups = 0;
-  std::uint64_t largest_drain = 0;  // bytes, since the last progress
+  std::uint64_t largest_drain = 0;  // in bytes, since the last progress line
 };
 
 class LiveRun {
@@ -118,7 +118,7 @@ class LiveRun {
     return {};
   }
 
-  // If some CPU generates nothing, the draining thread belongs there.
+  // Moves the draining thread to the CPUs that generate nothing, if there are any.
   void keep_off_producers() const {
     std::vector<std::uint32_t> idle = usable_cpus();
     std::erase_if(idle, [&](std::uint32_t cpu) {
@@ -127,9 +127,9 @@ class LiveRun {
     if (!idle.empty()) run_on(idle);
   }
 
-  // The kernel's readiness flag is taken away by any poll, and what lies below the watermark, or
-  // follows a full ring, is announced by nobody: so every wait ends soon, and every ring is
-  // drained after it, even if epoll reported nothing.
+  // Readiness is edge-triggered: any poll clears it. And the kernel wakes nobody for records below
+  // the watermark, or after a full ring. So every wait is short, and run() then drains every ring
+  // even if epoll reported nothing.
   void wait() {
     if (set_) {
       const bool reported = set_->wait() == Woken::Report;
@@ -173,7 +173,7 @@ class LiveRun {
     }
   }
 
-  // All that there is, whatever its age.
+  // Drains all records, also those that a merge would hold back.
   void drain_all() {
     if (options_.order != LiveOrder::Time) return drain();
     static_cast<void>(
@@ -194,7 +194,7 @@ class LiveRun {
     for (Reader& reader : readers_) {
       delivered += reader.audit.counts().delivered;
       lost += reader.audit.counts().lost;
-      // A round of RingSet may take more than the ring held when it began (C3).
+      // One round of RingSet may take more bytes than the ring contained at its beginning (C3).
       const std::uint64_t largest = std::exchange(reader.largest_drain, 0);
       progress.fill.push_back(
           std::min(1.0, static_cast<double>(largest) / static_cast<double>(ring_size_)));
@@ -207,8 +207,8 @@ class LiveRun {
     on_progress(progress);
   }
 
-  // The kernel reports a loss only in front of the next record: one more, into an empty ring,
-  // brings out what is still unsaid.
+  // The kernel reports a loss only before the next record. One more record, into an empty ring,
+  // makes it report the pending losses.
   std::expected<void, std::string> flush() {
     drain_all();
     for (Reader& reader : readers_) {
@@ -219,8 +219,8 @@ class LiveRun {
     return {};
   }
 
-  // The control page and the data of a ring, with one unread record at least; by a second mapping,
-  // which is the same memory.
+  // Copies the control page and the data of a ring, with at least one unread record, from a second
+  // mapping of the same memory.
   std::expected<std::string, std::string> image_of(const Reader& reader) {
     if (!reader.buffer->readable()) {
       const auto run = generator_.run(reader.cpu, 1, live::Generator::IfFull::Stop);
@@ -268,9 +268,9 @@ class LiveRun {
   const std::size_t ring_size_;
   live::Generator& generator_;
   os::Fd epoll_;
-  const std::error_code epoll_error_;  // if there is no epoll_
-  std::deque<Reader> readers_;         // epoll holds their addresses
-  std::optional<RingSet> set_;         // of all rings, for an order
+  const std::error_code epoll_error_;  // valid if epoll_create1() failed
+  std::deque<Reader> readers_;         // a deque, because epoll has their addresses
+  std::optional<RingSet> set_;         // with --order, the owner of all rings
   double reported_at_ = 0;
   std::uint64_t reported_delivered_ = 0;
   std::uint64_t reported_lost_ = 0;

@@ -63,7 +63,8 @@ TEST(LiveOptionsTest, ADumpIsOfARingDrainedByItself) {
   EXPECT_THAT(conflict(options), HasSubstr("--dump: stdout has the verdict"));
 }
 
-// 1000 attempted, of which 990 were accepted, and 10 refused and reported lost.
+// Returns an outcome without violations: 1000 records attempted, 990 accepted, 10 refused and
+// reported as lost.
 LiveCpuOutcome sound() {
   LiveCpuOutcome cpu{};
   cpu.cpu = 5;

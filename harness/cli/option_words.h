@@ -5,8 +5,8 @@
 
 namespace perfring::cli {
 
-// What the library says of events, in which it names functions of its own, in the words of a
-// command line: options, names of events, commands.
+// Translates a message of the library about events: replaces the library functions that it names by
+// options, event names and commands.
 std::string in_options(std::string said);
 
 }  // namespace perfring::cli

@@ -13,7 +13,7 @@
 namespace perfring::cli {
 namespace {
 
-// What the sources that a variable names have between quotes, one text a line.
+// Returns the string literals of a source file, one per line.
 std::string texts_of(const std::string& file) {
   static const std::regex comment{"//[^\n]*"};
   static const std::regex joined{"\"\\s*\n\\s*\""};
@@ -27,7 +27,7 @@ std::string texts_of(const std::string& file) {
   return all;
 }
 
-// `tracepoint_fields` and `variations` say nothing that a command prints.
+// Skips tracepoint_fields.cc: no command prints its texts.
 TEST(OptionWordsTest, NoAdviceOfTheLibrarysNamesItsFunctions) {
   const std::regex of_the_library{
       "[a-z_]+\\(\\)|\\(\\{|\\b(Counter|Sampler|Group|OverwritableRing|PerfEventArray|RingSet|"
@@ -44,7 +44,7 @@ TEST(OptionWordsTest, NoAdviceOfTheLibrarysNamesItsFunctions) {
     for (std::string text; std::getline(texts, text); ++looked_at) {
       const std::string said = in_options(text);
       changed += said != text ? 1 : 0;
-      if (said.find("execve()") != std::string::npos) continue;  // Linux's
+      if (said.find("execve()") != std::string::npos) continue;  // a system call
       EXPECT_FALSE(std::regex_search(said, of_the_library)) << file << ": " << said;
     }
   }

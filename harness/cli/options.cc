@@ -1,4 +1,4 @@
-// The options of the commands that take few.
+// The options of the small commands.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -247,7 +247,7 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
   return conform;
 }
 
-// CLI11 takes a -- behind an option of several values for the end of those values.
+// CLI11 must not see the --: after an option with several values, it takes -- for their end.
 int take_program(int argc, const char* const* argv, ConformOptions& options) {
   if (argc < 2 || std::string_view{argv[1]} != "conform") return argc;
   const std::span all{argv, static_cast<std::size_t>(argc)};
@@ -258,7 +258,8 @@ int take_program(int argc, const char* const* argv, ConformOptions& options) {
   return static_cast<int>(dashes - all.begin());
 }
 
-// An empty command must not pass as perfring itself does: it was meant to be a consumer (P32).
+// Refuses an empty command after --. The user meant a consumer, so perfring must not be checked in
+// its place (P32).
 std::string conflict(const ConformOptions& options) {
   if (options.command.empty()) {
     if (options.has_dashes) {

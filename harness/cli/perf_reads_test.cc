@@ -1,4 +1,4 @@
-// Files of records, as perfring decodes them and as perf does: the same, field by field.
+// Decodes files of records with perfring and with perf, and compares the two field by field.
 
 #include <gtest/gtest.h>
 #include <sys/utsname.h>
@@ -33,7 +33,7 @@ class PerfReadsTest : public PerfringTest {
     PerfringTest::SetUp();
     if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
   }
-  // Where tracepoints have their ids; it is mounted for the command alone, if it is not there.
+  // Returns a prefix that mounts tracefs, which has the tracepoints' ids, for one command only.
   std::vector<std::string> with_tracefs() {
     return {"/usr/bin/unshare", "--mount", "/bin/sh", "-c",
             "mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; exec \"$0\" \"$@\""};
@@ -54,8 +54,8 @@ bool is_of_linux(int major, int minor) {
          std::pair{version[0], version[1]} >= std::pair{major, minor};
 }
 
-// Each record of `file` as perfring and perf decode it is the same; how many there are of each
-// type, and with a callchain or raw bytes.
+// Checks that perfring and perf decode every record of `file` in the same way. Counts the records
+// of each type, and the records with a callchain or raw bytes.
 void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, Counts& counts,
                                       const std::string& by, std::size_t begin) {
   const Ended decoded = run({"decode", "--json", file});
@@ -82,7 +82,7 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
     by_perf.erase(at);
     if (record["header"]["type"] >= 64) {  // perf's own
       const std::string name = record["record"];
-      const std::size_t after = name.starts_with("HEADER_") ? 7 : 0;  // which perf leaves out here
+      const std::size_t after = name.starts_with("HEADER_") ? 7 : 0;  // perf omits HEADER_ here
       ASSERT_NE(perfs.find(": PERF_RECORD_" + name.substr(after)), std::string::npos) << perfs;
       ++counts["perf's own"];
       continue;
@@ -102,7 +102,7 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
       "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; sleep 0.01; unshare -n true; " +
       command({}).front() + " --seconds 0.01";
   Ended ended{};
-  // On a busy machine its rings overflow.
+  // On a busy machine the rings overflow.
   for (int tries = 0; tries < 10 && ended.err.find(" 0 lost") == std::string::npos; ++tries) {
     ended = run(
         {"record", "-g", "-e", "page-faults", "-e", "sched:sched_switch", "-e",
@@ -121,15 +121,15 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
     EXPECT_GT(counts[type], 0U) << type << ended.err;
   }
   EXPECT_GT(counts["callchain"], 100U);
-  // The tracepoint by its name, and its fields by theirs.
+  // perf prints the names of the tracepoint and of its fields.
   const Ended traced = shell("perf script -F event,trace -i " + file +
                              " 2>/dev/null | grep -c 'sched:sched_switch:.* prev_pid=.* ==> '");
   EXPECT_GT(counts["raw"], 20U);
   EXPECT_EQ(traced.out, std::to_string(counts["raw"]) + "\n");
 }
 
-// R25: meanwhile another program samples the same event, opened later. Where the samples can be of
-// one event alone, all are in the file.
+// R25: another program opens the same event later and samples it at the same time. If the samples
+// can only come from one event, the file has all of them.
 TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
   const std::string file = temporary("perf_reads_test_ids.data");
   const std::string others = temporary("perf_reads_test_others.data");
@@ -137,8 +137,8 @@ TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
   for (const bool is_one : {true, false}) {
     std::filesystem::remove(file);
     std::filesystem::remove(others);
-    // It begins once its file does, and ends after some switches. (Of page-faults, a compiler
-    // beside it has 100 000 each second.)
+    // The other program starts when the first file exists, and both end after some switches. Not
+    // page-faults: a compiler on the same machine has 100 000 of them each second.
     const Ended ended =
         shell(std::string{"$PERFRING record -a -e context-switches "} +
               (is_one ? "" : "-e cpu-migrations ") + "--seconds 20 -o " + file +
@@ -164,7 +164,7 @@ TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
   }
 }
 
-// R28: of two programs that ask for KSYMBOL and BPF_EVENT, the kernel makes one's too long.
+// R28: if two programs request KSYMBOL and BPF_EVENT, the kernel makes the records of one too long.
 TEST_F(PerfReadsTest, RecordsThatTheKernelMakesTooLongAreWrittenAsTheyShouldBe) {
   const std::string file = temporary("perf_reads_test_long.data");
   const std::string others = temporary("perf_reads_test_long_others.data");
@@ -184,13 +184,13 @@ TEST_F(PerfReadsTest, RecordsThatTheKernelMakesTooLongAreWrittenAsTheyShouldBe) 
   }
 }
 
-// Without records of them, perf shows a number for the program, and [unknown] for its code, as for
-// the kernel's.
+// Without records of existing tasks, perf shows a number for the program, and [unknown] for its
+// code and the kernel's.
 TEST_F(PerfReadsTest, PerfKnowsTheTasksAndTheKernelThatExistedBefore) {
   struct Program {
     const char* command;
     const char* name;
-    const char* code;  // where it spends its time
+    const char* code;  // where the program spends its time
     const char* recorded;
   };
   const std::string file = temporary("record_command_test_before.data");
@@ -229,9 +229,9 @@ TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
   }
 }
 
-// Nobody reads while perfring is stopped. The next record behind those that were read says how many
-// were lost: of each CPU's ring. Once the file has grown by more than all rings (of 64 pages) hold,
-// they have been read, and there is a fault on each CPU.
+// While perfring is stopped, nobody reads, and the rings overflow. Each ring's next record after
+// the drain reports its losses. When the file has grown by more than the size of all rings (64
+// pages each), all rings have been drained; then the script causes a fault on each CPU.
 TEST_F(PerfReadsTest, PerfReadsTheLostRecordsOfAStoppedRecorder) {
   const std::string file = temporary("perf_reads_test_lost.data");
   const Ended ended = run({"record", "-g", "-e", "page-faults", "-o", file, "--", "/bin/sh", "-c",
@@ -254,7 +254,7 @@ TEST_F(PerfReadsTest, PerfReadsTheLostRecordsOfAStoppedRecorder) {
   EXPECT_GT(counts["LOST"], 0U) << ended.err;
 }
 
-// Recorded on all CPUs, SWITCH has the other task, and CGROUP needs what R10 says.
+// In a recording of all CPUs, a SWITCH names the other task; for CGROUP see R10.
 TEST_F(PerfReadsTest, PerfReadsTheSwitchesAndCgroupsOfAllCpus) {
   const std::string file = temporary("perf_reads_test_cpus.data");
   const std::string folder = shell("grep -m1 ' cgroup2 ' /proc/mounts | cut -d' ' -f2").out;
@@ -273,7 +273,7 @@ TEST_F(PerfReadsTest, PerfReadsTheSwitchesAndCgroupsOfAllCpus) {
   }
 }
 
-// The samples that perf itself counts as lost, at the end of its file.
+// perf itself counts lost samples, and writes them at the end of its file.
 TEST_F(PerfReadsTest, LostSamplesOfPerfRecordAreDecodedAsPerfDoes) {
   const std::string file = temporary("perf_reads_test_samples.data");
   const Ended ended = shell(
@@ -288,9 +288,9 @@ TEST_F(PerfReadsTest, LostSamplesOfPerfRecordAreDecodedAsPerfDoes) {
   EXPECT_GT(counts["LOST_SAMPLES"], 0U);
 }
 
-// Records of types that this machine hardly writes (THROTTLE, READ) or only on other kernels
-// (TEXT_POKE): the genuine ones of vectors.jsonl. (Of READ perf 6.1 takes the format without any
-// bit alone.)
+// Genuine records from vectors.jsonl, of types that this machine hardly ever writes (THROTTLE,
+// READ) or that only other kernels write (TEXT_POKE). perf 6.1 reads a READ only if read_format is
+// 0.
 TEST_F(PerfReadsTest, PerfReadsTheGenuineRecordsOfRareTypes) {
   if (std::endian::native == std::endian::big) GTEST_SKIP() << "they are in little endian";
   const auto vectors = record::parse_vectors(contents(of_environment("VECTORS")));
@@ -316,7 +316,7 @@ TEST_F(PerfReadsTest, PerfReadsTheGenuineRecordsOfRareTypes) {
   EXPECT_EQ(counts, expected);
 }
 
-// `perf record -o -`; perf counts from behind its header on.
+// `perf record -o -`. perf's offsets begin after the header of the pipe format.
 TEST_F(PerfReadsTest, APipeOfPerfRecordIsDecodedAsPerfDoes) {
   const std::string file = temporary("perf_reads_test_pipe.data");
   const Ended ended = shell_with_tracefs(
@@ -334,7 +334,6 @@ TEST_F(PerfReadsTest, APipeOfPerfRecordIsDecodedAsPerfDoes) {
   EXPECT_EQ(piped.out, std::to_string(lines_of(run({"decode", file}).out).size()) + "\n");
 }
 
-// `perfring record -o -`.
 TEST_F(PerfReadsTest, PerfReadsThePipeThatRecordWrites) {
   const std::string file = temporary("perf_reads_test_own_pipe.data");
   const Ended ended = shell_with_tracefs(command({}).front() +
@@ -348,7 +347,7 @@ TEST_F(PerfReadsTest, PerfReadsThePipeThatRecordWrites) {
   for (const char* const type : {"SAMPLE", "COMM", "MMAP2", "FORK", "raw", "perf's own"}) {
     EXPECT_GT(counts[type], 0U) << type;
   }
-  // By the format that is among its records.
+  // perf uses the tracepoint's format from the file.
   const Ended read = shell("perf script -i - <" + file);
   EXPECT_NE(read.out.find("sched:sched_switch: prev_comm="), std::string::npos) << read.err;
 }

@@ -1,7 +1,7 @@
 #ifndef HARNESS_CLI_PERF_WORDS_H_
 #define HARNESS_CLI_PERF_WORDS_H_
 
-// Records that perfring decoded, in the words of `perf script -D`, and what that printed.
+// Formats the records that perfring decoded as `perf script -D` does, and parses perf's output.
 
 #include <fmt/format.h>
 
@@ -23,7 +23,8 @@ inline Number number(const Json& value) {
   return value.is_string() ? std::stoull(value.get<std::string>(), nullptr, 16)
                            : value.get<Number>();
 }
-// A task that is past its end has -1 (kernel/events/core.c: perf_event_pid_type() at v6.18).
+// Returns a pid or tid. It is -1 for a task that has ended (kernel/events/core.c:
+// perf_event_pid_type() at v6.18).
 inline int task(const Json& record, const char* name) {
   return static_cast<int>(number(record[name]));
 }
@@ -31,7 +32,7 @@ inline std::string alternate(Number value) {  // printf's %#llx
   return value == 0 ? std::string{"0"} : fmt::format("{:#x}", value);
 }
 
-// The CPU and the time, as far as the record has them.
+// Formats the CPU and the time, as far as the record has them.
 inline std::string stamp_of(const Json& record) {
   const bool is_sample = record["record"] == "SAMPLE";
   if (!is_sample && !record.contains("sample_id")) return "-1 -1 ";
@@ -114,9 +115,8 @@ inline std::string words_of_poke(const Json& record) {
   return text;
 }
 
-// Fields of a record, decoded by perfring, in the words of `perf script -D`
-// (tools/perf/util/event.c, session.c at v6.1). `period`: the events', of samples that do not say
-// it.
+// Formats a record that perfring decoded as `perf script -D` does (tools/perf/util/event.c,
+// session.c at v6.1). `period` is the period of the events, for samples without that field.
 inline std::string in_perfs_words(const Json& record, unsigned period) {
   const std::string type = record["record"];
   const auto of = [&](const char* name) { return number(record[name]); };
@@ -142,13 +142,14 @@ inline std::string in_perfs_words(const Json& record, unsigned period) {
     return begin + fmt::format(" cgroup: {} {}", of("id"), record["path"].get<std::string>());
   }
   if (type == "LOST") return begin + fmt::format(": id:{}: lost:{}", of("id"), of("lost"));
-  if (type == "LOST_SAMPLES") {  // perf writes it
+  if (type == "LOST_SAMPLES") {  // written by perf
     const Json id = record.value("sample_id", Json::object());
     const char* const name = id.contains("identifier") ? "identifier" : "id";
     return begin + fmt::format(": id:{}: lost samples :{}",
                                id.contains(name) ? number(id[name]) : ~Number{0}, of("lost"));
   }
-  if (type == "READ") {  // of a vector, whose attributes do not say what was counted: of type 0
+  // The attributes of a vector do not say what was counted: perf takes it for type 0, cycles.
+  if (type == "READ") {
     return begin + fmt::format(": {} {} cycles:HG {}", task(record, "pid"), task(record, "tid"),
                                number(record["values"]["value"]));
   }
@@ -165,8 +166,9 @@ inline std::string in_perfs_words(const Json& record, unsigned period) {
   return "another type: " + type;
 }
 
-// "0 71805660716770 0x248 [0x38]: PERF_RECORD_COMM exec: sh:15408/15408", by the offset, with the
-// lines of a callchain or of namespaces.
+// Parses perf's output into records by their offset, such as
+// "0 71805660716770 0x248 [0x38]: PERF_RECORD_COMM exec: sh:15408/15408". The additional lines of a
+// callchain, of namespaces or of poked bytes are part of their record.
 inline std::map<std::string, std::string> read_by_perf(const std::string& printed) {
   std::map<std::string, std::string> records;
   std::string* last = nullptr;
@@ -179,7 +181,7 @@ inline std::map<std::string, std::string> read_by_perf(const std::string& printe
     } else if (last != nullptr &&
                (line.starts_with("... FP chain") || line.starts_with(".....") ||
                 line.starts_with("\t\t") || line.find(" bytes:") != std::string::npos)) {
-      *last += "\n" + line.substr(0, line.find(" (PERF_CONTEXT_"));  // perf 7 names them
+      *last += "\n" + line.substr(0, line.find(" (PERF_CONTEXT_"));  // only perf 7 prints it
     } else if (line.starts_with(" ... thread") || line.starts_with(".")) {
       last = nullptr;
     }
@@ -187,7 +189,7 @@ inline std::map<std::string, std::string> read_by_perf(const std::string& printe
   return records;
 }
 
-// The ids of the file's events, where perf printed an ID_INDEX: " ... id: 498872  idx: 0 ...".
+// Returns the ids of the file's events, if perf printed an ID_INDEX: " ... id: 498872  idx: 0 ...".
 inline std::set<Number> ids_of(const std::string& printed) {
   constexpr std::string_view kId = " ... id: ";
   std::set<Number> ids;
@@ -197,15 +199,15 @@ inline std::set<Number> ids_of(const std::string& printed) {
   return ids;
 }
 
-// Since Linux 6.3 a sample of a software event can have the id of an event that another program has
-// opened (R25 in harness/RECORD_FACTS.md).
+// Whether a sample has the id of an event that another program opened. Since Linux 6.3 the samples
+// of software events can (R25 in harness/RECORD_FACTS.md).
 inline bool has_anothers_id(const Json& record, const std::set<Number>& ids) {
   if (ids.empty() || record["record"] != "SAMPLE") return false;
   const char* const name = record.contains("identifier") ? "identifier" : "id";
   return record.contains(name) && !ids.contains(number(record[name]));
 }
 
-// R28: perf takes the last bytes of such a record for its sample_id.
+// R28: whether perf takes the wrong bytes, the last ones, for the record's sample_id.
 inline bool is_too_long(const Json& record) {
   const std::set<std::string> types{"KSYMBOL", "BPF_EVENT", "TEXT_POKE"};
   return types.contains(record["record"]) && record.contains("rest");

@@ -1,4 +1,4 @@
-// The program without a command, as a user meets it.
+// Runs `perfring` without a command, as a process.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST_F(DemonstrationTest, MissingPrivilegesAreNamed) {
   EXPECT_EQ(ended.out, "");
 }
 
-// On one CPU: it takes all of those that it may use for its 5 seconds.
+// On one CPU only: for its 5 seconds the program occupies every CPU that it may use.
 TEST_F(DemonstrationTest, WithoutPrivilegesAndArgumentsTheSimulatedKernelIsDrained) {
   if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
   std::vector<std::string> as_nobody{"/usr/bin/taskset", "-c", std::to_string(::sched_getcpu())};
@@ -94,7 +94,7 @@ TEST_F(TimeNamespaceTest, RecordsBehindTheClockAreTold) {
               HasSubstr("CLOCK_MONOTONIC is 3 s ahead of the kernel's"));
 }
 
-// `perfring inspect` opens what --dump wrote: records that nobody has read yet, each intact.
+// `perfring inspect` reads the file that --dump wrote. It has unread records, all of them intact.
 class DumpTest : public PerfringTest {
  protected:
   void expect_dump_of(const std::vector<std::string>& options) {
@@ -252,7 +252,7 @@ TEST_F(DemonstrationLiveTest, TooFewDescriptorsAreReportedWithTheLimitToRaise) {
   for (std::size_t files = 4; files < 64; ++files) {
     const Ended ended = run_with_files(files, {"--seconds", "0.2"});
     if (ended.exit_code == 0) break;
-    // With fewer still, the program does not even start.
+    // With even fewer descriptors the program does not start.
     if (failed == 0 && ended.err.find("the live kernel cannot") == std::string::npos) continue;
     ++failed;
     EXPECT_EQ(ended.exit_code, 2) << files;
@@ -265,7 +265,7 @@ TEST_F(DemonstrationLiveTest, TooFewDescriptorsAreReportedWithTheLimitToRaise) {
 TEST_F(DemonstrationLiveTest, AnInterruptEndsItWithTheVerdictSoFar) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     ChildProcess child{command({"--seconds", "60"})};
-    // Its first line of progress; a busy machine takes its time.
+    // Wait for the first progress line, which may take long on a busy machine.
     for (int tenths = 0; tenths < 300 && !child.errors().contains("events/s"); ++tenths) {
       ::usleep(100'000);
     }

@@ -12,7 +12,7 @@
 namespace perfring::cli {
 namespace {
 
-// Bytes that a batch outputs at most: about a millisecond's work.
+// The limit for the bytes that a batch outputs: about one millisecond of work.
 constexpr std::uint32_t kBatchBytesMax = 1 << 20;
 constexpr std::uint32_t kBatchMax = 4096;
 constexpr std::size_t kCpusMax = 65536;
@@ -20,7 +20,7 @@ constexpr std::size_t kCpusMax = 65536;
 }  // namespace
 
 std::vector<std::uint32_t> usable_cpus() {
-  // Larger and larger: EINVAL says that the kernel has more CPUs than the set.
+  // Grow the set until it fits: EINVAL means that the kernel has more CPUs than the set.
   for (std::size_t count = CPU_SETSIZE;; count *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set{
         CPU_ALLOC(count), [](cpu_set_t* allocated) { CPU_FREE(allocated); }};
@@ -44,7 +44,7 @@ void run_on(const std::vector<std::uint32_t>& cpus) {
   for (const std::uint32_t cpu : cpus) {
     if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
   }
-  // Speed alone depends on it: where the program runs is said to the kernel each time.
+  // May fail: only speed depends on it, because each run of the BPF program names its CPU.
   static_cast<void>(::sched_setaffinity(0, sizeof(set), &set));
 }
 

@@ -19,19 +19,19 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// For how long a producer pauses when its ring is full: one that goes on would leave the consumer
-// no time to catch up.
+// How long a producer pauses when its ring is full, so that the consumer has time to catch up.
 inline constexpr std::chrono::microseconds kPauseWhenFull{50};
 
-// Binds the calling thread to these CPUs, if the system lets it.
+// Binds the calling thread to these CPUs, if the system allows it.
 void run_on(const std::vector<std::uint32_t>& cpus);
 
-// The CPUs that the calling thread may run on, ascending; at least one. Throws std::system_error.
+// Returns the CPUs that the calling thread may run on, in ascending order; at least one. Throws
+// std::system_error.
 std::vector<std::uint32_t> usable_cpus();
 
 std::string describe_failure(std::uint32_t cpu, std::error_code error);
 
-// A thread that has records generated on one CPU, as fast as it can, until stopped.
+// A thread that generates records on one CPU, as fast as it can, until it is stopped.
 class ProducerThread {
  public:
   ProducerThread(live::Generator& generator, std::uint32_t cpu, live::PayloadRange payload);
@@ -50,10 +50,10 @@ class ProducerThread {
 
   live::Generator& generator_;
   const std::uint32_t cpu_;
-  const std::uint32_t batch_;  // outputs in one go, during which the CPU does nothing else
+  const std::uint32_t batch_;  // outputs per run of the BPF program, which nothing preempts
   std::atomic<bool> stopping_{false};
   std::atomic<int> error_{0};
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // the last member, because it uses the others
 };
 
 }  // namespace perfring::cli

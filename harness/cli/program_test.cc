@@ -1,4 +1,4 @@
-// perfring, as far as it needs no live kernel.
+// Runs the parts of `perfring` that need no live kernel.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST_F(ProgramTest, HelpNamesEveryOptionAndTheExitCodes) {
   }
 }
 
-// By another parser than the one that has written it.
+// Parsed by Python, not by the library that wrote it.
 TEST_F(ProgramTest, JsonOfEventsIsAnObjectALine) {
   constexpr const char* kRead =
       "import json, sys\n"
@@ -75,8 +75,8 @@ TEST_F(ProgramTest, WrongArgumentsAreNamedWithWhatIsAccepted) {
   }
 }
 
-// The first words of the lines that have no more than two blanks before them, in that part of
-// --help.
+// Returns the commands in the subcommands part of --help: the first word of each line that is
+// indented by two blanks.
 std::vector<std::string> commands_of(const std::string& help) {
   std::istringstream lines{help.substr(help.find("\nSubcommands:\n") + 1)};
   std::vector<std::string> commands;
@@ -108,7 +108,7 @@ TEST_F(ProgramTest, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
   }
 }
 
-// The word behind `before` in each line of a part of the manual page.
+// Returns the rest of each line that begins with `before`, in one section of the manual page.
 std::vector<std::string> named(const std::string& page, const std::string& part,
                                const std::string& before) {
   const std::size_t begin = page.find(".SH " + part + "\n");

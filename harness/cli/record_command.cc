@@ -38,8 +38,8 @@ struct Unrecordable {
   std::string why;
 };
 
-// Without names, forks and maps perf script knows no program and no symbol. Those that were asked
-// for would come twice.
+// Adds names, forks and maps, without which perf script shows no program and no symbol. Leaves out
+// the changes that the user already requested: they would be written twice.
 void add_changes(std::vector<Event>& events) {
   event::Changes missing{.execs = true, .forks = true, .maps = true};
   for (Event& each : events) {
@@ -66,7 +66,7 @@ std::expected<event::Request, Unrecordable> request_of(const RecordOptions& opti
   if (is_none) {
     return std::unexpected(Unrecordable{"no target is given: say -a, -p PID, or -- COMMAND"});
   }
-  // (Not by CLI11: of `-F 99 -a -- true` it would say this, and not that there is no option -F.)
+  // Not checked by CLI11, which for `-F 99 -a -- true` would report this and not the unknown -F.
   if ((options.all || options.pid != 0) && !options.command.empty()) {
     return std::unexpected(Unrecordable{
         fmt::format("COMMAND: {} cannot be given together with {}: --seconds ends it",
@@ -81,12 +81,12 @@ std::expected<event::Request, Unrecordable> request_of(const RecordOptions& opti
                                                ? "give each event by an -e of its own"
                                                : one_line(in_options(each.error().advice)))});
     }
-    // By itself it counts only.
+    // Without a frequency a PMU event only counts.
     if (each->kind() == event::Kind::Pmu) {
       *each = each->frequency(99).sample(PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD);
     }
     Event wanted = options.callchains ? each->callchain() : *std::move(each);
-    // A plain user may see his own switches, but not by that event (R11).
+    // An unprivileged user may see switches of his own tasks, but not with that event (R11).
     if (wanted.kind() == event::Kind::Software &&
         wanted.attr()->config == PERF_COUNT_SW_CONTEXT_SWITCHES) {
       wanted = wanted.or_else(event::changes({.switches = true}));
@@ -97,7 +97,8 @@ std::expected<event::Request, Unrecordable> request_of(const RecordOptions& opti
   return request;
 }
 
-// The wishes that were given up, and those that the kernel will never answer; each once.
+// Returns, each once, the notes on settings that had to be dropped, and on events for which the
+// kernel will silently write nothing.
 std::vector<std::string> notes_on(const Sampler& sampler, const event::Request& request) {
   std::vector<std::string> notes;
   const auto add = [&notes](std::string note) {
@@ -111,7 +112,7 @@ std::vector<std::string> notes_on(const Sampler& sampler, const event::Request& 
   return notes;
 }
 
-// The command's stdout is stderr where it would stand between JSON or bytes of ours: as perf does
+// Redirects the command's stdout to stderr if it would mix with our JSON or bytes, as perf does
 // with -o - (tools/perf/util/evlist.c: evlist__prepare_workload() at v6.18).
 class CommandsStdout {
  public:
@@ -139,7 +140,7 @@ std::expected<Sampler, event::EventError> open_sampler(const RecordOptions& opti
   return Sampler::open(request, /*starts=*/false);
 }
 
-// The process of -p, if there is one.
+// The process given by -p, if any.
 class Watched {
  public:
   explicit Watched(std::uint64_t pid) : pid_{static_cast<pid_t>(pid)} {
@@ -147,7 +148,7 @@ class Watched {
   }
   bool has_ended() const {
     if (pid_ == 0) return false;
-    // Without a pidfd, the kernel is older than 5.3, or it is the id of a thread.
+    // There is no pidfd on kernels before 5.3, or if the id is a thread's.
     return ref_.fd() >= 0 ? ref_.has_ended()
                           : ::access(fmt::format("/proc/{}", pid_).c_str(), F_OK) != 0;
   }
@@ -157,7 +158,8 @@ class Watched {
   os::ProcessRef ref_;
 };
 
-// Until the command or the process ends, the time is over, or a signal comes. 0 or an errno.
+// Records until the command or the process ends, the time is over, or a signal arrives. Returns 0
+// or an errno.
 int drain(Sampler& sampler, RecordSink& sink, const RecordOptions& options, const Watched& watched,
           const std::atomic<bool>& stop) {
   using namespace std::chrono_literals;
@@ -180,8 +182,8 @@ int drain(Sampler& sampler, RecordSink& sink, const RecordOptions& options, cons
   return 0;
 }
 
-// As perf does: a command that still runs when its recording ends gets SIGTERM, and is waited for
-// (tools/perf/builtin-record.c: __cmd_record() at v6.18), here for as long as this.
+// If the command still runs when the recording ends, it gets SIGTERM and we wait for it, as perf
+// does (tools/perf/builtin-record.c: __cmd_record() at v6.18), but only this long.
 constexpr std::chrono::seconds kCommandsEnd{2};
 
 void end_command(Sampler& sampler, RecordSink& sink) {
@@ -199,12 +201,12 @@ void end_command(Sampler& sampler, RecordSink& sink) {
   }
 }
 
-// 0 or an errno.
+// Records from beginning to end. Returns 0 or an errno.
 int record_to(RecordSink& sink, Sampler& sampler, const RecordOptions& options,
               const Watched& watched, const std::atomic<bool>& stop) {
   int error = sink.begin();
   if (error == 0) error = drain(sampler, sink, options, watched, stop);
-  // Another signal ends the program.
+  // From now on another signal ends the program.
   if (stop) StopOnSignals::let_signals_end_the_program();
   end_command(sampler, sink);
   if (error != 0) return error;
@@ -231,7 +233,7 @@ int run_command(const RecordOptions& options) {
   }
   RecordSink sink{options, *sampler, signals.requested()};
   if (const std::string why = sink.open(); !why.empty()) return fail(why);
-  // (fail() would let a signal end the program, and not the recording.)
+  // Not fail(): after it a signal would end the program instead of the recording.
   for (const std::string& note : notes_on(*sampler, *request)) {
     ProgressLine{}.keep(fmt::format("{}: note: {}", program_name(), one_line(note)));
   }
@@ -239,7 +241,7 @@ int run_command(const RecordOptions& options) {
     return fail(in_options(started.error().explain()));
   const int error = record_to(sink, *sampler, options, watched, signals.requested());
   if (error == ETIMEDOUT) {
-    // Nor does it wait for a reader of this.
+    // Do not wait for a reader of stderr, either: ProgressLine drops the line instead.
     ProgressLine{}.keep(fmt::format("{}: {}", program_name(), sink.why(error)));
     return kUsageOrEnvironment;
   }

@@ -1,5 +1,5 @@
-// `perfring record` and `perfring events` on the machine's own kernel, and `perfring decode` of
-// what was recorded. As perf reads it: perf_reads_test.cc.
+// Runs `perfring record` and `perfring events` on the machine's own kernel, and `perfring decode`
+// on the recorded files. perf_reads_test.cc compares them with perf's output.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,8 @@ class RecordCommandTest : public PerfringTest {
     if (::geteuid() != 0) GTEST_SKIP() << "it needs root";
     PerfringTest::SetUp();
   }
-  // Runs it until `ready`, calls `then` with its process, and waits until it ends by itself.
+  // Runs the command until ready() is true, calls then() with its process, and waits until it ends
+  // by itself.
   Ended after(const std::vector<std::string>& command, const std::function<bool()>& ready,
               const std::function<void(const ChildProcess&)>& then) {
     ChildProcess child{command};
@@ -86,7 +87,7 @@ TEST_F(RecordCommandTest, JsonIsAnObjectALine) {
   }
 }
 
-// Where it would stand between JSON or bytes.
+// The command's output must not mix with JSON or bytes.
 TEST_F(RecordCommandTest, TheCommandsOutputGoesToStderrIfStdoutHasJsonOrBytes) {
   const std::vector<std::string> echo{"--", "sh", "-c", "echo of the command; true"};
   const auto recorded = [&](std::vector<std::string> options) {
@@ -129,7 +130,7 @@ TEST_F(RecordCommandTest, ARequestThatCannotBeRecordedIsExplained) {
   says({"record", "-e", "page-faults", "-a"}, "watch your own tasks", as_nobody());
   says({"record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"}, "cannot be written");
   says({"record", "-e", "nope:nope", "-a"}, "to change:");
-  // As a user of perf would say it.
+  // Arguments that a user of perf would try.
   says({"record", "-F", "99", "-e", "cpu-clock", "-a"}, "'-F' is not an option here");
   says({"record", "-e", "cpu-clock", "-a", "--", "true"},
        "'true' cannot be given together with -a: --seconds ends it");
@@ -142,7 +143,7 @@ TEST_F(RecordCommandTest, ARequestThatCannotBeRecordedIsExplained) {
        "does not name a file and a place in it");
 }
 
-// A parent may never wait for it.
+// The process stays a zombie, because its parent may never wait for it.
 TEST_F(RecordCommandTest, AProcessThatHasEndedIsNotWatchedAnyLonger) {
   const std::string file = temporary("record_command_test_zombie.data");
   ForkedChild process{::pause};
@@ -154,7 +155,8 @@ TEST_F(RecordCommandTest, AProcessThatHasEndedIsNotWatchedAnyLonger) {
   EXPECT_TRUE(WIFSIGNALED(process.wait())) << "it was a zombie until now";
 }
 
-// As perf does. The records of its end are written, too. (perf does not catch SIGHUP.)
+// As with perf, which however does not catch SIGHUP. The records of the command's end are written,
+// too.
 TEST_F(RecordCommandTest, ASignalEndsTheCommandAsWell) {
   for (const int signal : {SIGTERM, SIGHUP}) {
     const std::string file = temporary("record_command_test_term.data");
@@ -172,8 +174,8 @@ TEST_F(RecordCommandTest, ASignalEndsTheCommandAsWell) {
   }
 }
 
-// The terminal, the shell that ends and the kernel each send one, while the command takes its time
-// to end.
+// The terminal, the ending shell and the kernel each send a SIGHUP while the command takes long to
+// end.
 TEST_F(RecordCommandTest, AFileIsFinishedHoweverOftenTheTerminalHangsUp) {
   const std::string file = temporary("record_command_test_hup.data");
   const std::string pid = temporary("record_command_test_pid");
@@ -199,7 +201,7 @@ TEST_F(RecordCommandTest, AFileIsFinishedHoweverOftenTheTerminalHangsUp) {
   EXPECT_NE(perf.out.find("page-faults"), std::string::npos) << perf.out;
 }
 
-// A shell's pipeline ends by SIGPIPE, which perfring itself ignores.
+// SIGPIPE ends a shell's pipeline. perfring itself ignores SIGPIPE, but the command must not.
 TEST_F(RecordCommandTest, ACommandHasTheSignalsOfItsShell) {
   const Ended ended = run({"record", "-e", "page-faults", "-o", "/dev/null", "--seconds", "60",
                            "--", "sh", "-c", "{ while :; do echo x; done; } 2>&1 | head -n 1"});
@@ -233,7 +235,7 @@ TEST_F(RecordCommandTest, ACommandThatTakesNoSignalIsNotWaitedForForever) {
   EXPECT_TRUE(os::ProcessRef::open(process)->signal(SIGKILL));
 }
 
-// A pipe that nobody reads, and one whose reader is gone.
+// A full pipe that nobody reads, and a pipe without a reader.
 TEST_F(RecordCommandTest, AReaderThatDoesNotReadKeepsNoSignalFromEndingIt) {
   const std::string pid = temporary("record_command_test_pid");
   const std::string line = "echo $$ >" + pid + "; while :; do /bin/true; sleep 0.01; done";
@@ -263,9 +265,9 @@ TEST_F(RecordCommandTest, AFileThatCannotBeSoughtGetsThePipesForm) {
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     EXPECT_NE(ended.out.find("SAMPLE"), std::string::npos) << output;
     EXPECT_NE(ended.out.find("COMM misc 0x2000"), std::string::npos) << output;
-    constexpr std::size_t kEvents = 3;  // a HEADER_ATTR each
+    constexpr std::size_t kEvents = 3;  // each has a HEADER_ATTR
     const auto lines = lines_of(ended.out);
-    const auto is_of_the_kernel = [](const std::string& line) {  // its code's and its modules' maps
+    const auto is_of_the_kernel = [](const std::string& line) {  // maps of its code and its modules
       return line.find("MMAP misc 0x1 ") != std::string::npos;
     };
     const auto maps = static_cast<std::size_t>(std::ranges::count_if(lines, is_of_the_kernel));
@@ -273,10 +275,10 @@ TEST_F(RecordCommandTest, AFileThatCannotBeSoughtGetsThePipesForm) {
     EXPECT_NE(ended.err.find(fmt::format("{} records, 0 lost", records)), std::string::npos)
         << ended.err;
   }
-  EXPECT_FALSE(std::filesystem::exists("-"));  // in the test's own folder
+  EXPECT_FALSE(std::filesystem::exists("-"));  // in the test's working folder
 }
 
-// A file has names, forks and maps anyway.
+// A file always has names, forks and maps.
 TEST_F(RecordCommandTest, ChangesThatAreAskedForAreInTheFileOnce) {
   const std::string file = temporary("record_command_test_once.data");
   for (const char* const asked :
@@ -304,7 +306,8 @@ TEST_F(RecordCommandTest, AFileIsKeptWhereNothingIsRecorded) {
   EXPECT_EQ(run({"decode", file}).exit_code, 0);
 }
 
-// As perf's files: kernel addresses, and all tasks' of -a, are not everybody's to read.
+// As with perf: a file may contain kernel addresses, and with -a all tasks, so only its owner may
+// read it.
 TEST_F(RecordCommandTest, AFileIsItsOwnersAloneAndTheOneBeforeIsOld) {
   using std::filesystem::perms;
   const std::string file = temporary("record_command_test_mode.data", "of value");
@@ -314,7 +317,7 @@ TEST_F(RecordCommandTest, AFileIsItsOwnersAloneAndTheOneBeforeIsOld) {
   EXPECT_EQ(std::filesystem::status(file).permissions(), perms{0600});
   EXPECT_EQ(contents(old), "of value");
   const std::string first = contents(file);
-  // Half of it is written when the disk is full.
+  // The disk is full when half of the file is written.
   const Ended full = run({"record", "-e", "page-faults", "-o", file, "--", "true"},
                          {"/usr/bin/prlimit", "--fsize=" + std::to_string(first.size() / 2)});
   EXPECT_EQ(full.exit_code, 2);
@@ -341,10 +344,11 @@ TEST_F(RecordCommandTest, RecordsAheadOfTheClockAreToldAndNotThrottled) {
   if (shell(in_namespace + "true'").exit_code != 0) {
     GTEST_SKIP() << "a time namespace and tracefs need root, unshare(1), and their CONFIG";
   }
-  // Switches of tasks on each CPU, meanwhile.
+  // Cause task switches on each CPU during the recording.
   const std::string busy =
       "for each in $(seq $(nproc)); do timeout 2 sh -c 'while :; do sleep 0; done' & done; ";
-  // More than rings of 64 pages hold, which is all that came where a round took one of each.
+  // More records than fit into rings of 64 pages. When a round took one record from each ring, no
+  // more arrived.
   const auto many = static_cast<unsigned long>(4000 * ::sysconf(_SC_NPROCESSORS_ONLN));
   unsigned long records = 0, lost = 0, late = 0, ahead = 0;
   for (int tries = 0; tries < 10 && records <= many; ++tries) {
@@ -381,7 +385,7 @@ TEST_F(RecordCommandTest, AFileThatIsCutOffIsDecodedUpToThere) {
   ASSERT_EQ(run({"record", "-e", "page-faults", "-o", file, "--", "true"}).exit_code, 0);
   const std::string whole = contents(file);
   const auto all = lines_of(run({"decode", file}).out).size();
-  // struct perf_file_header's data: what is behind the records is not decoded.
+  // The member `data` of struct perf_file_header. The bytes after the records are not decoded.
   std::array<std::uint64_t, 2> data{};
   std::memcpy(data.data(), whole.data() + 40, sizeof data);
   const auto end = static_cast<std::size_t>(data[0] + data[1]);
@@ -399,7 +403,7 @@ TEST_F(RecordCommandTest, AFileThatIsCutOffIsDecodedUpToThere) {
   EXPECT_EQ(run({"decode", temporary("none.data", std::string("\0\1", 2))}).exit_code, 2);
 }
 
-// 3 GiB of AUX data between the records, in 256 MiB of memory.
+// A file with 3 GiB of AUX data between the records is decoded in 256 MiB of memory.
 TEST_F(RecordCommandTest, AFileOfAnySizeIsDecoded) {
   const std::string file = temporary("record_command_test_small.data");
   ASSERT_EQ(run({"record", "-e", "page-faults", "-o", file, "--", "true"}).exit_code, 0);

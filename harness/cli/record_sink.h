@@ -1,7 +1,7 @@
 #ifndef HARNESS_CLI_RECORD_SINK_H_
 #define HARNESS_CLI_RECORD_SINK_H_
 
-// The destination of the records of `perfring record`.
+// The destination of the records from `perfring record`.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -27,7 +27,7 @@
 
 namespace perfring::cli {
 
-// Describes the events to perf, by the names that were given.
+// Returns the description of the events for perf, under the names in the options.
 inline record::PerfDataFeatures features_of(const RecordOptions& options) {
   record::PerfDataFeatures features;
   features.names = options.events;
@@ -52,8 +52,8 @@ inline record::PerfDataFeatures features_of(const RecordOptions& options) {
   return features;
 }
 
-// Lines on stdout, or a file. A file that cannot be sought (a pipe)
-// gets the form that `perf record -o -` writes.
+// Writes records as lines to stdout, or to a perf.data file. A file that cannot be sought (a pipe)
+// gets the format that `perf record -o -` writes.
 class RecordSink {
  public:
   RecordSink(const RecordOptions& options, const event::Sampler& sampler,
@@ -65,10 +65,11 @@ class RecordSink {
     }
   }
 
-  // For messages.
+  // The destination's name, for messages.
   std::string where() const { return is_stdout() ? "stdout" : in_quotes(options_.output); }
 
-  // Why it cannot be, or nothing. A file that is there keeps its name until begin().
+  // Returns the reason if the destination cannot be opened, otherwise "". An existing file keeps
+  // its name until begin().
   std::string open() {
     if (is_stdout()) {
       const bool is_bytes = !options_.output.empty();
@@ -80,7 +81,7 @@ class RecordSink {
     return file_.open();
   }
 
-  // 0 or an errno.
+  // Writes the beginning of the file. Returns 0 or an errno.
   int begin() {
     if (options_.output.empty()) return 0;
     if (!is_stdout()) {
@@ -88,7 +89,7 @@ class RecordSink {
     }
     text_ = file_.is_sought() ? record::perf_data_header(events_, 0)
                               : record::piped_perf_data_header(events_, features_of(options_));
-    // By the last event. Of a command there is no task before it begins.
+    // As records of the last event. A command has no task before it begins.
     const auto of =
         options_.command.empty() ? std::optional{static_cast<pid_t>(options_.pid)} : std::nullopt;
     const std::string tasks =
@@ -111,23 +112,25 @@ class RecordSink {
     }
   }
 
-  // Samples that the file is without.
+  // Number of samples that were not written to the file.
   std::uint64_t left_out() const { return left_out_; }
 
-  // Whether the reader of the pipe is gone. (Found without a write, which may be long in coming.)
+  // Whether the reader of the pipe is gone. poll(2) detects this without a write, and the next
+  // write may be far in the future.
   bool is_unread() const {
     pollfd reader{.fd = fd(), .events = 0, .revents = 0};
     return ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
   }
 
-  // Writes what was put so far. 0 or an errno.
+  // Writes everything that put() buffered. Returns 0 or an errno.
   int flush() {
     const int error = write_all(fd(), text_, stop_);
     text_.clear();
     return error;
   }
 
-  // Writes the sections behind the records, and the header again, which now says how long they are.
+  // Writes the features after the records, and the header again, now with their sizes. Returns 0 or
+  // an errno.
   int close() {
     if (!file_.is_sought()) return 0;
     int error =
@@ -147,7 +150,7 @@ class RecordSink {
   }
 
  private:
-  // R28: perf takes sample_id from the end of each record.
+  // R28: the number of bytes after sample_id, which must go: perf takes sample_id from the end.
   static std::size_t too_long_by(const record::Any& any) {
     if (const auto* const symbol = std::get_if<record::Ksymbol>(&any)) return symbol->rest().size();
     if (const auto* const program = std::get_if<record::BpfEvent>(&any)) {
@@ -158,8 +161,8 @@ class RecordSink {
   }
 
   // Since Linux 6.3 a sample of a software event can have the id of an event that another program
-  // has opened (R25), and perf 6.1 reads a file no further than that. It gets one of its own; where
-  // it may be of several events, it is left out.
+  // opened (R25). perf 6.1 stops reading the file there, so the sample gets an id of its own event.
+  // If several events may have written it, it is omitted.
   void put_bytes(const event::Delivered& each) {
     const std::size_t at = text_.size();
     perf_event_header header{};
@@ -176,7 +179,7 @@ class RecordSink {
       header.size = static_cast<std::uint16_t>(size);
       std::memcpy(text_.data() + at, &header, sizeof header);
     }
-    constexpr std::size_t kIdAt = sizeof header;  // of PERF_SAMPLE_IDENTIFIER
+    constexpr std::size_t kIdAt = sizeof header;  // where PERF_SAMPLE_IDENTIFIER puts the id
     std::uint64_t id = 0;
     if (!is_sample || each.bytes.size() < kIdAt + sizeof id) return;
     const record::PerfDataEvent& event = events_[each.event];
@@ -197,7 +200,7 @@ class RecordSink {
   std::vector<std::string> names_;
   GrowingFile file_;
   std::string text_;
-  std::uint64_t written_ = 0;  // of records
+  std::uint64_t written_ = 0;  // bytes of records
   std::uint64_t left_out_ = 0;
 };
 

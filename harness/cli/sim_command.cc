@@ -65,7 +65,7 @@ std::string json_of(const rig::ScriptOutcome& outcome) {
   return dump(json);
 }
 
-// With a fault the script must violate an invariant: that is what shows it.
+// Runs a script with a fault. A violation of an invariant means that the script finds the fault.
 int with_fault(const script::Script& script, const rig::ScriptFault& fault, bool json) {
   const auto violation = fault.run(script);
   const Conclusion conclusion =

@@ -1,4 +1,4 @@
-// perfring sim, as a user meets it.
+// Runs `perfring sim` as a process.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST_F(SimCommandTest, AMergeSaysHowMuchCameLateAndWhy) {
   EXPECT_FALSE(parsed(run({"sim", "--steps", "10000", "--json"}).out).contains("late"));
 }
 
-// The form is the one that a property prints and `perfring diff --script` takes.
+// A property prints scripts in this format, and `perfring diff --script` reads it.
 TEST_F(SimCommandTest, AScriptIsRunUnderEveryInvariant) {
   const std::string sound = temporary("sound.script", "30 times output 125\ndrain 30\n");
   const Ended ended = run({"sim", "--script", sound});
@@ -105,7 +105,7 @@ TEST_F(SimCommandTest, AViolationReplays) {
   EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
 }
 
-// A shell reads the line as it was meant, even if the file's name is odd.
+// The replay line is quoted for a shell, so that a file's odd name survives.
 TEST_F(SimCommandTest, AViolationReplaysInAShell) {
   const std::filesystem::path folder = temporary("it's of $HOME");
   std::filesystem::create_directories(folder);
@@ -138,7 +138,7 @@ TEST_F(SimCommandTest, RunsWithRandomSettingsAreTheSameForTheSameSeeds) {
   const Ended table = run({"sim", "--runs", "20", "--seed", "3"});
   EXPECT_THAT(table.out,
               AllOf(HasSubstr("20 runs, of seeds 3 to 22: "), HasSubstr("All invariants hold.\n")));
-  // The settings of the last are those that its seed draws by itself.
+  // The last run has the settings that a single run draws from the same seed.
   const Ended last = run({"sim", "--runs", "1", "--seed", "22", "--json"});
   EXPECT_EQ(json["last_settings"], parsed(last.out)["last_settings"]);
   EXPECT_NE(json["last_settings"],

@@ -31,7 +31,7 @@ std::expected<RunSettings, std::string> read_scenario(const std::string& name) {
   if (const auto* const scenario = simulator::find_scenario(name)) {
     return simulator::parse_settings(scenario->lines, name);
   }
-  std::error_code none;  // of a name too long for a file's, say
+  std::error_code none;  // the name may, for example, be too long for a file
   if (name != "-" && !std::filesystem::exists(name, none)) {
     return std::unexpected(fmt::format("--scenario: {} is not accepted: give a file or one of {}",
                                        in_quotes(name),
@@ -42,11 +42,11 @@ std::expected<RunSettings, std::string> read_scenario(const std::string& name) {
   return simulator::parse_settings(*text, in_quotes(name));
 }
 
-// "name=value" as a line of a scenario.
+// Applies "name=value" by parsing it as a line of a scenario.
 std::expected<RunSettings, std::string> with_setting(const std::string& set,
                                                      const RunSettings& settings) {
   const std::size_t equals = set.find('=');
-  // One line, and all of it: a comment would be passed over.
+  // Reject anything after the value: the parser would skip '# ...' as a comment.
   if (equals == std::string::npos || equals == 0 ||
       set.find_first_of("# \t\n") != std::string::npos) {
     return std::unexpected("--set: " + not_accepted(set, "NAME=VALUE"));
@@ -55,7 +55,7 @@ std::expected<RunSettings, std::string> with_setting(const std::string& set,
   line[equals] = ' ';
   auto changed = simulator::parse_settings(line, "", settings);
   if (changed) return changed;
-  const std::string& error = changed.error();  // ", line 1: why"
+  const std::string& error = changed.error();  // ", line 1: the reason"
   return std::unexpected("--set" + error.substr(error.find(": ")));
 }
 
@@ -125,13 +125,14 @@ std::expected<SimPlan, std::string> plan_of(const SimOptions& options) {
           nearest_to(options.fault, names(simulator::planted_faults()), "perfring sim --list")));
     }
   }
-  if (options.runs != 0) sim.scenario = "steady";  // what a replay's settings differ from
+  if (options.runs != 0) sim.scenario = "steady";  // a replay lists its differences from this
   if (sim.scenario.empty()) sim.scenario = sim.fault != nullptr ? sim.fault->scenario : "steady";
   auto settings = read_scenario(sim.scenario);
   if (settings) sim.base = *settings;
   std::error_code none;
   const bool is_file = simulator::find_scenario(sim.scenario) == nullptr;
-  if (is_file && !std::filesystem::is_regular_file(sim.scenario, none)) {  // not to be read again
+  // A replay could not read this file again, for example stdin.
+  if (is_file && !std::filesystem::is_regular_file(sim.scenario, none)) {
     sim.scenario = "steady";
     sim.base = *read_scenario(sim.scenario);
   }

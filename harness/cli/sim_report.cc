@@ -45,7 +45,7 @@ Json to_json(const simulator::RunSettings& settings) {
   return json;
 }
 
-// Why nothing was violated, if that shows nothing.
+// Returns the reason if a run without a violation shows nothing, otherwise "".
 std::string nothing_shown(const SimPlan& sim, const simulator::SimulationOutcome& outcome) {
   if (sim.fault != nullptr) {
     const faults::Expected& expected = sim.fault->expected();
@@ -66,7 +66,8 @@ std::string nothing_shown(const SimPlan& sim, const simulator::SimulationOutcome
   return events == 0 ? "no event was delivered: give more --steps" : "";
 }
 
-// Precondition: a run has ended. It is the one that violates an invariant, if any does.
+// Returns the seed of the last run, which is the violating run if there is one. Precondition: at
+// least one run has ended.
 std::uint64_t last_seed(const SimRuns& runs) {
   return runs.first.plan.seed + (runs.outcome.runs - 1);
 }

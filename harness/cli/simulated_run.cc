@@ -36,36 +36,36 @@
 namespace perfring::cli {
 namespace {
 
-// One CPU's ring of the simulated kernel: a thread that writes to it, and its consumer's side.
+// One CPU's ring in the simulated kernel, with the thread that writes to it and with its consumer.
 class StandInRing {
  public:
-  // `eventfd` is signalled when a waiter would be woken. Throws std::system_error if there is no
-  // memory.
+  // The ring signals `eventfd` when the kernel would wake a waiter. Throws std::system_error if
+  // there is no memory.
   StandInRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark, int eventfd);
   ~StandInRing() { stopping_ = true; }
   StandInRing(const StandInRing&) = delete;
   StandInRing& operator=(const StandInRing&) = delete;
 
-  // The writer's thread. stop() rethrows an exception that has ended it.
+  // Start and stop the writer's thread. stop() rethrows the exception that ended it, if any.
   void start();
   void stop();
-  // One more record, by this thread: its LOST reports the losses that are still pending. After
+  // Writes one more record from the calling thread: its LOST reports the pending losses. Call after
   // stop().
   void flush();
 
-  // Takes the kernel's readiness flag, which is whether it was set.
+  // Clears the kernel's readiness flag. Returns whether it was set.
   bool poll() { return kernel::perf_poll(simulated_.event()) != 0; }
-  // The control page and the data, with one unread record at least. After stop().
+  // Copies the control page and the data, with at least one unread record. Call after stop().
   std::string image();
-  // Returns how many bytes there were.
+  // Returns the number of bytes that were drained.
   std::uint64_t drain();
-  // After stop(), once all is drained.
+  // Checks the final counts. Call after stop(), when everything is drained.
   void settle() { checker_.settle(ledger_.totals(), ledger_.unreported()); }
 
   std::uint32_t cpu() const { return cpu_id_; }
   std::uint64_t wakeups = 0;
   const oracle::StreamChecker& checker() const { return checker_; }
-  // After stop().
+  // Call after stop().
   const oracle::Ledger& ledger() const { return ledger_; }
 
  private:
@@ -83,8 +83,8 @@ class StandInRing {
   std::vector<std::byte> buffer_;
   std::uint64_t sequence_ = 0;
   std::atomic<bool> stopping_{false};
-  std::future<void>
-      thread_;  // last: to destroy it is to wait for the thread, which uses the others
+  // The last member: its destructor waits for the thread, which uses the others.
+  std::future<void> thread_;
 };
 
 script::Settings settings_of(const LiveOptions& options, std::uint32_t watermark) {
@@ -97,7 +97,7 @@ script::Settings settings_of(const LiveOptions& options, std::uint32_t watermark
 StandInRing::StandInRing(std::uint32_t cpu, const LiveOptions& options, std::uint32_t watermark,
                          int eventfd)
     : cpu_id_{cpu},
-      // Long enough to say who they are.
+      // At least the size of a payload that identifies itself.
       payload_{std::max<std::uint32_t>(options.payload.min, oracle::kSelfDescribing),
                std::max<std::uint32_t>(options.payload.max, oracle::kSelfDescribing)},
       simulated_{settings_of(options, watermark), {.cpu = static_cast<int>(cpu), .ids = {cpu + 1}}},
@@ -131,8 +131,7 @@ int StandInRing::output() {
   return rc;
 }
 
-// When the ring is full it pauses for a moment, as the live kernel's producers do: a busy producer
-// would leave the consumer no time to catch up.
+// Pauses when the ring is full, as ProducerThread does, so that the consumer has time to catch up.
 void StandInRing::write() {
   run_on({cpu_id_});
   while (!stopping_.load(std::memory_order_relaxed)) {
@@ -197,8 +196,8 @@ class SimulatedRun {
   }
 
  private:
-  // As on the live kernel: the flag is swapped by a poll, a full ring is announced once, so every
-  // wait ends soon and every ring is drained after it.
+  // As on the live kernel: a poll clears the flag, and the kernel wakes only once for a full ring.
+  // So every wait is short, and run() then drains every ring.
   void wait() {
     constexpr int kTimeoutMilliseconds = 10;
     epoll_event ready;

@@ -38,7 +38,7 @@ std::string whole(double number) {
   return fmt::format("{:.0f}", number);
 }
 
-// Why a fault was not found, and what would find it.
+// Returns why a fault was not found, and how to find it.
 std::string not_found(const stress::StressFault& fault) {
   const faults::Expected& expected = fault.expected(faults::Harness::Stress);
   if (is_found(expected)) {
@@ -58,8 +58,8 @@ bool all_hold(std::span<const PartOutcome> parts) {
   return std::ranges::all_of(parts, &PartOutcome::holds);
 }
 
-// The verdict, as a table for a person and as JSON for a machine. Both hold the same figures.
-// `replay` is the command that reproduces a violation.
+// The verdict as a table and as JSON, with the same figures. `replay` is the command that
+// reproduces a violation.
 std::string stress_table(std::span<const PartOutcome> parts, const Conclusion& conclusion,
                          const std::string& replay) {
   std::string table =
@@ -106,10 +106,11 @@ std::string stress_json(std::span<const PartOutcome> parts, const Conclusion& co
   return dump(json);
 }
 
-// A drain that does not end, or a thread that is stuck, is a violation and not a wait.
+// A drain that does not end, or a thread that is stuck, is a violation after this time
+// (CLOCK_MONOTONIC, in seconds).
 std::atomic<std::time_t> deadline{0};
 
-// Somebody else may send the signal, too.
+// Checks the time, because another process may send SIGALRM, too.
 void on_alarm(int) {
   std::timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -119,7 +120,7 @@ void on_alarm(int) {
   ::_exit(kViolated);
 }
 
-// While one lives, the run has to end.
+// Reports a violation and ends the program if the run does not end during its lifetime.
 class Alarm {
  public:
   explicit Alarm(double seconds) {

@@ -1,4 +1,4 @@
-// `perfring stress` as a user runs it.
+// Runs `perfring stress` as a process.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Ended run_stress(const std::string& arguments, const std::string& before = "") {
   return run_line("stress " + arguments, before);
 }
 
-// The figures of the one part that ran, and that its invariants hold.
+// Runs one part, checks that its invariants hold, and returns its figures.
 Json part(const std::string& arguments) {
   const Ended ended = run_stress(arguments + " --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
@@ -40,7 +40,7 @@ Json part(const std::string& arguments) {
   return only;
 }
 
-// A part that runs until its figures are greater than these: an emulated processor is slow.
+// Runs a part for longer and longer until its figures exceed `than`: an emulated processor is slow.
 void expect_more(const std::string& part_option, const std::map<std::string, unsigned>& than) {
   Json figures;
   const auto is_more = [&](const auto& each) { return figures[each.first] > each.second; };
@@ -63,7 +63,7 @@ TEST(StressCommandTest, KilledProcessesLeaveWhatTheyPublishedAndNoMore) {
   expect_more("--processes", {{"delivered", 100}, {"rounds", 5}});
 }
 
-// Else the part above would show nothing.
+// Otherwise the test above would show nothing.
 TEST(StressCommandTest, SomeProcessesAreKilledWithinARecord) {
   std::uint64_t killed_in_record = 0;
   for (int seed = 1; seed < 20 && killed_in_record == 0; ++seed) {
@@ -73,7 +73,7 @@ TEST(StressCommandTest, SomeProcessesAreKilledWithinARecord) {
   EXPECT_GT(killed_in_record, 0U);
 }
 
-// One that never ran its writers, beside two that did.
+// One part that never ran its writers, next to two that did.
 TEST(StressConclusionTest, APartThatDeliversNothingShowsNothing) {
   std::vector<stress::PartOutcome> parts(3);
   for (stress::PartOutcome& each : parts) each.part = "spins", each.delivered = 7;
@@ -104,7 +104,7 @@ TEST(StressCommandTest, TheReplayLineHasTheSettingsAndThePartsThatRan) {
             "  # perfring " PERFRING_VERSION);
 }
 
-// As children of some daemons are. waitpid() then has no status to return.
+// The children of some daemons run with SIGCHLD ignored. waitpid() then has no status to return.
 TEST(StressCommandTest, ProcessesRunWithSigchldIgnored) {
   const Ended ended = run_stress("--processes --seconds 1",
                                  "python3 -c 'import os, signal, sys; "
@@ -209,7 +209,7 @@ TEST(StressCommandTest, TheListNamesTheFaultsAndWhatFindsThem) {
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("no_smp_wmb"), HasSubstr("ThreadSanitizer"),
                                HasSubstr("invariants")));
-  // Columns: what finds a fault begins in the same place of each line.
+  // The second column begins at the same place in each line.
   std::set<std::size_t> places;
   std::istringstream lines{ended.out};
   for (std::string line; std::getline(lines, line);) {

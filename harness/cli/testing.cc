@@ -78,13 +78,13 @@ std::string compiled(const std::string& compiler, const std::string& source) {
 }
 
 void PerfringTest::SetUp() {
-  // As a shell starts a program, whatever has started this one (nohup).
+  // The default actions, as from a shell: nohup, for example, may have started this test.
   for (const int each : {SIGINT, SIGTERM, SIGHUP}) std::signal(each, SIG_DFL);
   const char* const binary = std::getenv("PERFRING_BINARY");
   ASSERT_NE(binary, nullptr);
   program_ = folder_.path() / "perfring";
   std::filesystem::path copy = program_;
-  // Another processor's (harness/foreign/run): what is called perfring is a script.
+  // A program for another processor (harness/foreign/run): `perfring` is a script that emulates it.
   if (const char* const emulator = std::getenv("PERFRING_RUN_UNDER")) {
     std::ofstream{program_} << "#!/bin/sh\nexec " << emulator << " \"$0.program\" \"$@\"\n";
     std::filesystem::permissions(program_, std::filesystem::perms{0755});

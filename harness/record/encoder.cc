@@ -78,7 +78,7 @@ void output_text_poke(Output& out, const Shape& shape) {
 }
 
 // The records of tasks: perf_event_task_output(), _comm_output(), _switch_output(),
-// _cgroup_output(), perf_event_read_event().
+// _cgroup_output(), perf_event_read_event(). Returns false if the type is not one of these.
 bool output_task(Output& out, const perf_event_attr& attr, const Shape& shape) {
   switch (shape.type) {
     case PERF_RECORD_COMM:
@@ -115,7 +115,7 @@ bool output_task(Output& out, const perf_event_attr& attr, const Shape& shape) {
   }
 }
 
-// Those of the event and of its ring: perf_output_begin() (LOST), perf_log_throttle(),
+// The records of events and rings: perf_output_begin() (LOST), perf_log_throttle(),
 // perf_log_lost_samples(), perf_event_aux_event(), perf_event_ksymbol_output() and so on.
 void output_other(Output& out, const Shape& shape) {
   constexpr std::uint32_t kCallchainDeferred = 22;  // perf_event_callchain_deferred(), v6.19
@@ -157,7 +157,7 @@ void output_other(Output& out, const Shape& shape) {
   }
 }
 
-// R28: for all who listen but the first, by bytes that nobody writes.
+// R28: for every listener but the first, the record ends with bytes that the kernel does not write.
 bool is_made_too_long(std::uint32_t type) {
   return type == PERF_RECORD_KSYMBOL || type == PERF_RECORD_BPF_EVENT ||
          type == PERF_RECORD_TEXT_POKE;
@@ -171,8 +171,8 @@ Encoded encode(const perf_event_attr& attr, const Shape& shape,
   perf_event_header header{shape.type, shape.misc, 0};
   const bool is_mmap = shape.type == PERF_RECORD_MMAP || shape.type == PERF_RECORD_MMAP2;
   if (shape.type == PERF_RECORD_MMAP2) {
-    // The header is shared by all who listen: of a file with a build id the bit may be another's
-    // (R14); of one without, nobody sets it.
+    // All listeners share one header. For a file with a build id, another listener may have set the
+    // bit (R14); for a file without one, no listener sets it.
     if (!shape.has_build_id) header.misc &= ~PERF_RECORD_MISC_MMAP_BUILD_ID & 0xffff;
     if (shape.has_build_id && attr.build_id) header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
   }

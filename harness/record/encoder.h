@@ -1,9 +1,9 @@
 #ifndef HARNESS_RECORD_ENCODER_H_
 #define HARNESS_RECORD_ENCODER_H_
 
-// The kernel's side of records: each output function of kernel/events/core.c (at v6.18) again, in
-// its order of statements and by its name. Nothing here is of lib. Together with the bytes it says
-// what they are, by the uapi's names, as vectors.h does.
+// A second implementation of the record output functions in kernel/events/core.c (v6.18), with the
+// kernel's names and order of statements. It includes nothing from lib. It returns the bytes of a
+// record together with their meaning as JSON, under the uapi's field names, as vectors.h does.
 
 #include <linux/perf_event.h>
 
@@ -19,27 +19,27 @@
 
 namespace perfring::record {
 
-// The variable parts of a record. Each record takes those that it has use for.
+// The variable parts of a record. Each record type uses only the members that apply to it.
 struct Shape {
   std::uint32_t type = PERF_RECORD_SAMPLE;
   std::uint16_t misc = 0;
-  std::size_t siblings = 0;   // of a group, besides the leader
-  std::size_t callchain = 0;  // its entries
-  std::size_t raw = 0;        // bytes that the tracepoint or program wrote
-  bool has_branches = false;  // the CPU had a branch stack
+  std::size_t siblings = 0;   // members of the group, without the leader
+  std::size_t callchain = 0;  // number of entries
+  std::size_t raw = 0;        // bytes that the tracepoint or BPF program wrote
+  bool has_branches = false;  // whether the CPU had a branch stack
   std::size_t branches = 0;
   std::uint64_t abi_user = 0;
   std::uint64_t abi_intr = 0;
   std::size_t stack = 0;  // a multiple of 8
   std::size_t aux = 0;    // a multiple of 8
-  std::size_t text = 0;   // characters of a name
+  std::size_t text = 0;   // length of a name, without the NUL
   std::size_t namespaces = 0;
   std::size_t old_len = 0;
   std::size_t new_len = 0;
-  bool has_build_id = false;  // the mapped file has one, of 1 to 20 bytes
+  bool has_build_id = false;  // whether the mapped file has a build id (1 to 20 bytes)
   std::size_t build_id = 20;
-  // Bytes that a later kernel adds before sample_id; of what the kernel makes too long those behind
-  // it, which nobody writes (R28).
+  // Number of bytes that a future kernel adds before sample_id. In a record that the kernel makes
+  // too long (R28), the number of bytes after sample_id, which the kernel never writes.
   std::size_t future = 0;
 };
 
@@ -48,17 +48,17 @@ struct Encoded {
   Json fields;
 };
 
-// The record that an event with these attributes writes; fields that are mere values are drawn from
-// `value`.
+// Returns the record that an event with these attributes writes. Every field that needs no
+// particular value gets the next result of `value`.
 Encoded encode(const perf_event_attr& attr, const Shape& shape,
                const std::function<std::uint64_t()>& value);
 
-// Bytes as perf_output_put() appends them, each field with its name.
+// The bytes of a record, appended as perf_output_put() does, and its fields by name.
 class Output {
  public:
   explicit Output(const std::function<std::uint64_t()>& value) : value_{value} {}
 
-  // A field with any value, and with this one.
+  // u64(), u32() and u16() write a field with an arbitrary value, put() one with the given value.
   void u64(const char* name) { put<std::uint64_t>(name, value_()); }
   void u32(const char* name) { put(name, static_cast<std::uint32_t>(value_())); }
   void u16(const char* name) { put(name, static_cast<std::uint16_t>(value_())); }
@@ -67,17 +67,17 @@ class Output {
     field(name, value);
     add(value);
   }
-  // Bytes without a name: padding, and lengths of what is named by itself.
+  // Writes bytes without a name: padding, or the length of a field that has its own name.
   template <class T>
   void add(T value) {
     const auto* const first = reinterpret_cast<const std::byte*>(&value);
     bytes_.insert(bytes_.end(), first, first + sizeof value);
   }
-  // Writes `size` bytes of any value.
+  // Writes `size` bytes of arbitrary values, each at least 0x80.
   void data(const char* name, std::size_t size) {
     std::string hex;
     for (std::size_t i = 0; i < size; ++i) {
-      // Never small: data is not taken for a length.
+      // A decoder that takes data for a length must see a large one.
       const auto byte = static_cast<std::uint8_t>(value_() | 0x80U);
       constexpr const char* kDigits = "0123456789abcdef";
       hex += kDigits[byte / 16];
@@ -126,7 +126,7 @@ class Output {
   std::vector<std::pair<const char*, Json>> open_{{"", Json::object()}};
 };
 
-// Parts of encode() (encoder.h).
+// Parts of encode().
 
 void output_read(Output& out, std::uint64_t read_format, std::size_t siblings);
 void output_ips(Output& out, std::size_t nr);

@@ -20,7 +20,7 @@ std::vector<std::byte> bytes_of(const Json* hex) {
   return bytes;
 }
 
-// `ids` is what `id` is.
+// "ids" and "id" name the same array.
 std::string singular(std::string name) {
   if (name.ends_with('s')) name.pop_back();
   return name;
@@ -51,14 +51,13 @@ Finder::Finder(const Vector& vector, const Json& record)
   collect("", record, elements_);
 }
 
-// nullopt: the record does not have it. `known` says of what kind it is.
 std::optional<Json> Finder::find(const std::string& name, const Json& known) const {
   if (const Json* const direct = find_direct(name)) return copy_of(*direct);
   if (auto inside = find_inside(name)) return inside;
   if (const Json* const trailing = child(child(&record_, "sample_id"), name))
     return copy_of(*trailing);
   if (const Json* const element = find_element(name)) return copy_of(*element);
-  // A group's value is the leader's.
+  // In a group, "value" means the leader's value.
   const Json* const leader = name == "value" ? find_element("value0") : nullptr;
   if (leader != nullptr) return copy_of(*leader);
   if (auto flag = find_in_misc(name)) return flag;
@@ -69,7 +68,6 @@ std::optional<std::uint64_t> Finder::number(const std::string& name) const {
   const auto value = find(name, {});
   return value ? number_of(*value) : std::nullopt;
 }
-// The function that a probe's raw data names: of a return probe the first of two addresses.
 std::optional<std::uint64_t> Finder::probed() const {
   return raw_at<std::uint64_t>(8);
 }
@@ -98,7 +96,7 @@ std::optional<Json> Finder::find_inside(const std::string& name) const {
   return std::nullopt;
 }
 
-// "4:4026531833,4:4026532178"
+// Formats the namespaces as "4:4026531833,4:4026532178" (dev:inode).
 std::optional<Json> Finder::links() const {
   const Json* const namespaces = child(&record_, "namespaces");
   if (namespaces == nullptr) return std::nullopt;
@@ -157,8 +155,9 @@ std::optional<Json> Finder::raw_string(std::size_t offset, std::size_t size) con
   return Json(std::string{begin, ::strnlen(begin, room)});
 }
 
-// The fields of tracepoints: a u16 common_type, a u8 of flags, one of the preempt count, an s32
-// common_pid; then the tracepoint's own.
+// A tracepoint's raw data:
+//
+//   0: u16 common_type   2: u8 flags   3: u8 preempt count   4: s32 common_pid   8: its own fields
 std::optional<Json> Finder::find_in_raw(const std::string& name, bool is_text) const {
   static const std::regex kPlaced{"raw_.*_at_([0-9]{1,5})"};
   std::smatch parts;
@@ -169,14 +168,15 @@ std::optional<Json> Finder::find_in_raw(const std::string& name, bool is_text) c
   if (name == "raw_common_type") return json_of(raw_at<std::uint16_t>(0));
   if (name == "raw_common_pid") return json_of(raw_at<std::int32_t>(4));
   if (name == "raw_syscall_nr") return json_of(raw_at<std::int32_t>(8));
-  const auto location = raw_at<std::uint32_t>(8);  // __data_loc: the offset, and above it the size
+  const auto location = raw_at<std::uint32_t>(8);  // __data_loc: size << 16 | offset
   if (name == "raw_pid") return json_of(raw_at<std::int32_t>(12));
   if (name.starts_with("data_loc_") && location) {
     return raw_string(*location & 0xffff, *location >> 16);
   }
   return std::nullopt;
 }
-// enum perf_event_x86_regs. Of the user's registers, if there are any.
+// Finds a register by its name in enum perf_event_x86_regs: in regs_user if it is there, otherwise
+// in regs_intr.
 std::optional<Json> Finder::find_register(const std::string& name) const {
   constexpr std::array<std::string_view, 24> kNames{
       "ax", "bx", "cx", "dx", "si", "di", "bp",  "sp",  "ip",  "flags", "cs",  "ss",

@@ -1,7 +1,7 @@
 #ifndef HARNESS_RECORD_FINDER_H_
 #define HARNESS_RECORD_FINDER_H_
 
-// Finder: where a record, as JSON, has what `known` names (known.h).
+// Finder looks up in a record, given as JSON, the value for a field name of `known` (known.h).
 
 #include <cstring>
 #include <optional>
@@ -20,19 +20,20 @@ inline const Json* child(const Json* of, const std::string& name) {
   return place == of->end() ? nullptr : &*place;
 }
 
-// (Json converts to whatever can be made of it, std::optional<Json> too: `return json;` is
-// ambiguous from libstdc++ 16 on.)
+// Copies `json` into an optional. `return json;` would be ambiguous from libstdc++ 16 on, because
+// Json converts implicitly to every type that can be constructed from it, std::optional<Json>
+// included.
 inline std::optional<Json> copy_of(const Json& json) {
   return std::optional<Json>{std::in_place, json};
 }
 
-// std::regex recurses for each character.
+// std::regex_match() with a limit on the length: std::regex recurses for each character.
 inline bool matches(const std::string& text, std::smatch& parts, const std::regex& pattern) {
   constexpr std::size_t kLongest = 200;
   return text.size() <= kLongest && std::regex_match(text, parts, pattern);
 }
 
-// An element of an array somewhere in a record, or a field of such an element.
+// An element of any array in a record, or a field of such an element.
 struct Element {
   std::string array;
   std::size_t index;
@@ -42,13 +43,15 @@ struct Element {
 
 class Finder {
  public:
-  // Both must outlive it.
+  // `vector` and `record` must outlive the Finder.
   Finder(const Vector& vector, const Json& record);
 
-  // nullopt: the record does not have it. `known` says of what kind it is.
+  // Returns the value of `name`, or nullopt if the record has none. `known` is the expected value;
+  // only its type is used, to choose between text and a number in raw data.
   std::optional<Json> find(const std::string& name, const Json& known) const;
   std::optional<std::uint64_t> number(const std::string& name) const;
-  // The function that a probe's raw data names: of a return probe the first of two addresses.
+  // Returns the address of the probed function from a probe's raw data. A return probe has two
+  // addresses, of which this is the first.
   std::optional<std::uint64_t> probed() const;
 
  private:

@@ -25,7 +25,7 @@ bool agrees(const Json& known, const Json& got) {
 
 namespace {
 
-// In ASCII; raw data may hold any bytes.
+// Returns the value as ASCII: raw data may contain bytes that are not UTF-8.
 std::string shown(const Json& value) {
   return value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
@@ -60,7 +60,7 @@ class Comparer {
     if (!agree) result_.differences.push_back({name, shown(known), shown(got)});
   }
 
-  // `weight`, of which a struct has parts: the first is what the hardware weighs.
+  // Returns the weight itself from the object `weight`: `full`, or var1_dw of a WEIGHT_STRUCT.
   static std::optional<Json> whole_of(const Json& parts) {
     for (const char* const name : {"full", "var1_dw"}) {
       if (const Json* const part = child(&parts, name)) return copy_of(*part);
@@ -68,7 +68,7 @@ class Comparer {
     return std::nullopt;
   }
 
-  // Only the value's bounds are known.
+  // Compares a field of which only bounds are known. Returns false if `name` is not such a field.
   bool compare_bound(const std::string& name, const Json& known) {
     static const std::regex kBounds{".*at least ([0-9]{1,19}), below ([0-9]{1,19})"};
     const auto bound = number_of(known);
@@ -78,8 +78,8 @@ class Comparer {
                     std::stoull(parts[2]) - 1);
     }
     if (!bound) return false;
-    constexpr std::uint64_t kFunction = 4096;  // no function here is larger
-    constexpr std::uint64_t kEntry = 16;       // a probe may be behind an endbr64
+    constexpr std::uint64_t kFunction = 4096;  // more than the size of any probed function
+    constexpr std::uint64_t kEntry = 16;       // a probe may be placed after an endbr64
     if (name == "time_min_monotonic") {
       return within(name, known, finder_.number("time"), *bound, ~std::uint64_t{0});
     }
@@ -87,8 +87,8 @@ class Comparer {
     if (name == "ip_in_function_at") {
       return within(name, known, finder_.number("ip"), *bound, *bound + kFunction);
     }
-    // A count that read(2) gave after the sample: a sibling of the leader may count what caused the
-    // sample only then (R15).
+    // read(2) returned this count after the sample. A sibling of the leader may have counted the
+    // sample's cause only in between (R15).
     if (is_sibling(name)) {
       const Json* const type = child(&vector_.said, "record");
       const bool counts_later = type != nullptr && *type == "SAMPLE" && *bound != 0;
@@ -125,7 +125,7 @@ Comparison compare(const Vector& vector, const Json& record) {
   if (malformed != nullptr && !vector.known.contains("malformed")) {
     comparer.compare("malformed", "nothing");
   }
-  // A BPF_EVENT has a type of its own.
+  // Compared with the header alone, because a BPF_EVENT has a field `type` of its own.
   const Json header = record.value("header", Json::object());
   Comparer of_header{vector, header};
   for (const auto& [name, value] : vector.said.items()) {

@@ -1,4 +1,4 @@
-// perf_output_sample() of kernel/events/core.c at v6.18, and what it calls.
+// perf_output_sample() in kernel/events/core.c (v6.18), and the functions that it calls.
 
 #include "harness/record/encoder.h"
 
@@ -14,7 +14,7 @@ void output_read_one(Output& out, std::uint64_t read_format) {
   if (read_format & PERF_FORMAT_LOST) out.u64("lost");
 }
 
-// perf_output_read_group(): the leader, then for_each_sibling_event.
+// perf_output_read_group(): the leader, then for_each_sibling_event().
 void output_read_group(Output& out, std::uint64_t read_format, std::size_t siblings) {
   out.put("nr", std::uint64_t{1 + siblings});
   if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) out.u64("time_enabled");
@@ -52,8 +52,8 @@ void output_ips(Output& out, std::size_t nr) {
 
 namespace {
 
-// perf_output_sample(): a fragment's size is rounded up with the u32 before it
-// (perf_prepare_sample).
+// perf_output_sample(): the sum of a fragment's size and the u32 before it is a multiple of 8
+// (perf_prepare_sample()).
 void output_raw(Output& out, std::size_t written) {
   const std::size_t size = (written + sizeof(std::uint32_t) + 7) / 8 * 8 - sizeof(std::uint32_t);
   out.begin("raw");
@@ -92,7 +92,7 @@ void output_branch_entry(Output& out) {
   out.add(entry);
 }
 
-// perf_output_sample(): without a branch stack, nr = 0 alone (T14).
+// perf_output_sample(): without a branch stack only nr = 0 is written (T14).
 void output_branches(Output& out, const Shape& shape, std::uint64_t branch_sample_type) {
   constexpr std::uint64_t kHwIndex = 1U << 17;   // PERF_SAMPLE_BRANCH_HW_INDEX
   constexpr std::uint64_t kCounters = 1U << 19;  // PERF_SAMPLE_BRANCH_COUNTERS
@@ -111,7 +111,8 @@ void output_branches(Output& out, const Shape& shape, std::uint64_t branch_sampl
   out.end();
 }
 
-// perf_output_sample_regs(): for_each_set_bit of the mask, if there is an abi.
+// perf_output_sample_regs(): a register for each bit that is set in the mask (for_each_set_bit()),
+// but none if abi is 0.
 void output_regs(Output& out, const char* name, std::uint64_t abi, std::uint64_t mask) {
   out.begin(name);
   out.put("abi", abi);
@@ -148,7 +149,7 @@ void output_weight(Output& out, std::uint64_t sample_type) {
   out.add(weight);
 }
 
-// perf_output_sample(), as far as the fields have fixed sizes.
+// The part of perf_output_sample() before READ: the fields of fixed size.
 void output_sample_head(Output& out, std::uint64_t sample_type) {
   if (sample_type & PERF_SAMPLE_IDENTIFIER) out.u64("identifier");
   if (sample_type & PERF_SAMPLE_IP) out.u64("ip");

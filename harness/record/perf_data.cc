@@ -26,13 +26,13 @@ using internal::kTracingData;
 using Section = internal::PerfDataSection;
 using Header = internal::PerfDataHeader;
 
-// Bytes read at once; no record is longer than 64 KiB.
+// The number of bytes read at once. A record has at most 64 KiB.
 constexpr std::size_t kWindow = 1 << 20;
 constexpr std::size_t kRecordMax = 1 << 16;
-// The most that attributes and ids may take: an id for each event and CPU takes 8 bytes.
+// The limit for the sizes of attributes and ids. An id takes 8 bytes for each event and CPU.
 constexpr std::uint64_t kSectionMax = 64 << 20;
 
-// nullopt where the text is too short.
+// Returns the T at `offset`, or nullopt if the text is too short.
 template <class T>
 std::optional<T> at(std::string_view text, std::size_t offset) {
   if (offset > text.size() || text.size() - offset < sizeof(T)) return std::nullopt;
@@ -50,8 +50,9 @@ std::optional<std::string> section_of(const PerfDataSource& source, const Sectio
   return text.size() == section.size ? std::optional{std::move(text)} : std::nullopt;
 }
 
-// The length of the bytes behind a record that are not part of it: the data of an AUXTRACE, and of
-// a pipe's HEADER_TRACING_DATA. nullopt: the record is too short to say it.
+// Returns the length of the data that follow a record without being part of it: after an AUXTRACE,
+// and in the pipe format after a HEADER_TRACING_DATA. Returns nullopt if the record is too short to
+// have that length.
 std::optional<std::uint64_t> length_behind(std::string_view record, std::uint32_t type) {
   if (type == kAuxtrace) return at<std::uint64_t>(record, sizeof(perf_event_header));
   if (type != kTracingData) return 0;
@@ -81,7 +82,7 @@ std::optional<PerfDataSource> in_file(const std::string& path) {
                           file->clear();
                           file->seekg(static_cast<std::streamoff>(offset));
                           file->read(into.data(), static_cast<std::streamsize>(into.size()));
-                          // What cannot be read is not the file's end.
+                          // A failed read must not look like the end of the file.
                           if (file->bad() || (file->fail() && !file->eof())) {
                             throw std::system_error{errno, std::generic_category(),
                                                     "reading " + path};
@@ -157,7 +158,7 @@ std::expected<void, std::string> PerfData::read_header() {
   }
   if (header->data.offset > source_.size) return std::unexpected("its records are cut off");
   const std::uint64_t left = source_.size - header->data.offset;
-  // A size of 0 is of a perf that was killed: all that is there are records.
+  // A perf that was killed leaves a size of 0: everything up to the end of the file is records.
   const bool is_unfinished = header->data.size == 0 && left != 0;
   const std::uint64_t length = is_unfinished ? left : std::min(header->data.size, left);
   if (header->data.size > left) {
@@ -187,8 +188,8 @@ std::expected<void, std::string> PerfData::read_events(std::string_view attrs, s
   return {};
 }
 
-// Those of HEADER_ATTR (struct perf_record_header_attr, tools/lib/perf/include/perf/event.h): the
-// attributes, as long as they say, and the ids behind them.
+// Reads the events from HEADER_ATTR records (struct perf_record_header_attr,
+// tools/lib/perf/include/perf/event.h): the attributes, of attr.size bytes, followed by the ids.
 std::expected<void, std::string> PerfData::read_piped_events() {
   begin_ = kPipeHeaderSize;
   end_ = source_.size;
@@ -213,7 +214,8 @@ std::expected<void, std::string> PerfData::read_piped_events() {
   return {};
 }
 
-// perf itself tells records apart by ids at the same place in all (R12).
+// Fails if a record's event cannot be determined. perf itself requires ids at the same place in all
+// records (R12).
 std::expected<void, std::string> PerfData::tell_apart() {
   for (const PerfDataEvent& event : events_) layouts_.emplace_back(event.attr);
   if (events_.size() == 1) return {};
@@ -234,7 +236,7 @@ std::expected<void, std::string> PerfData::tell_apart() {
   return std::unexpected("its events differ, and their records do not say whose they are");
 }
 
-// The bytes from `at` on, as far as they are records: the longest record, or all that is left.
+// Returns the bytes from `at` on: at least the length of the longest record, or all that are left.
 Bytes PerfData::window(std::uint64_t at) {
   const auto wanted = std::min<std::uint64_t>(end_ - at, kRecordMax);
   if (at < window_at_ || at - window_at_ > window_.size() ||
@@ -264,12 +266,12 @@ std::string PerfData::for_each(const std::function<bool(const Record&)>& each) {
 }
 
 Any PerfData::decoded(const Record& record) const {
-  // perf writes these itself: they hold no fields of an event.
+  // perf's own records have no fields that depend on an event.
   static constexpr Layout kNone{};
   perf_event_header header;
   std::memcpy(&header, record.bytes.data(), sizeof header);
   if (header.type >= kUserTypeStart) return decode(record.bytes, kNone);
-  // Records that perf adds about what existed before have no id: theirs is 0, which no event has.
+  // The records that perf synthesizes for existing tasks have the id 0, which no event has.
   if (!by_id_) return decode(record.bytes, layouts_.front());
   const Any by_id = decode(record.bytes, *by_id_);
   const bool is_nobodys =

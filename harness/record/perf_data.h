@@ -1,10 +1,13 @@
 #ifndef HARNESS_RECORD_PERF_DATA_H_
 #define HARNESS_RECORD_PERF_DATA_H_
 
-// perf.data files: what `perf record` writes and `perf script` reads (struct perf_file_header and
-// struct perf_file_attr, tools/perf/util/header.h at v6.18). A header, the attributes and ids of
-// each event, and the records as the kernel wrote them, one behind the other. Of the features that
-// perf puts behind them, those are written without which it does not know the events; none is read.
+// perf.data files, which `perf record` writes and `perf script` reads (struct perf_file_header and
+// struct perf_file_attr, tools/perf/util/header.h at v6.18):
+//
+//   header | ids of the events | attributes of the events | records from the kernel | features
+//
+// Of the features only EVENT_DESC and TRACING_DATA are written, without which perf cannot identify
+// the events. No feature is read.
 
 #include <linux/perf_event.h>
 #include <sys/types.h>
@@ -39,7 +42,7 @@ struct PerfDataSection {
 
 // struct perf_file_header.
 struct PerfDataHeader {
-  std::array<char, 8> magic;  // a u64 of the writer's byte order
+  std::array<char, 8> magic;  // a u64 in the writer's byte order
   std::uint64_t size;
   std::uint64_t attr_size;
   PerfDataSection attrs;
@@ -47,9 +50,9 @@ struct PerfDataHeader {
   PerfDataSection event_types;
   std::array<std::uint64_t, 4> features;
 };
-// struct perf_pipe_file_header: the magic, and this.
+// The size in struct perf_pipe_file_header, which consists of the magic and this size.
 inline constexpr std::uint64_t kPipeHeaderSize = 16;
-// Records that perf makes.
+// Types of records that perf itself writes.
 inline constexpr std::uint32_t kHeaderAttr = 64;   // PERF_RECORD_HEADER_ATTR
 inline constexpr std::uint32_t kTracingData = 66;  // PERF_RECORD_HEADER_TRACING_DATA
 inline constexpr std::string_view kMagic = "PERFILE2";
@@ -59,24 +62,25 @@ inline constexpr std::string_view kOwnMagic =
 
 }  // namespace internal
 
-// The name of a type that perf itself writes into its files (enum perf_user_event_type,
-// tools/lib/perf/include/perf/event.h at v6.18), as "FINISHED_ROUND"; null for any other.
+// Returns the name, such as "FINISHED_ROUND", of a record type that perf itself writes into its
+// files (enum perf_user_event_type, tools/lib/perf/include/perf/event.h at v6.18); null for any
+// other type.
 const char* perf_type_name(std::uint32_t type);
-inline constexpr std::uint32_t kPerfCompressed = 81;  // records in it, which are not read
+inline constexpr std::uint32_t kPerfCompressed = 81;  // contains records, which are not read
 inline constexpr std::uint32_t kPerfCompressed2 = 83;
 
-// Whether a file begins as one of perf's, of whatever version or byte order.
+// Whether a file begins like a perf.data file of any version and byte order.
 bool is_perf_data(std::string_view file);
 
-// The bytes of a file of any size.
+// A perf.data file of any size, read in pieces.
 struct PerfDataSource {
   std::uint64_t size = 0;
-  // As many of `into` as there are from `offset` on.
+  // Reads from `offset` on until `into` is full or the file ends. Returns the number of bytes.
   std::function<std::size_t(std::uint64_t offset, std::span<char> into)> read;
 };
-// Refers to `text`.
+// Reads from `text`, which must outlive the result.
 PerfDataSource in_memory(std::string_view text);
-// nullopt if it is not a regular file, or cannot be opened. What cannot be read later throws
+// Returns nullopt if `path` is not a regular file or cannot be opened. A failed read throws
 // std::system_error.
 std::optional<PerfDataSource> in_file(const std::string& path);
 
@@ -84,9 +88,10 @@ class PerfData {
  public:
   PerfData(PerfData&&) = default;
   PerfData& operator=(PerfData&&) = default;
-  // Both forms are read: a file's, and a pipe's (`perf record -o -`), where the events stand among
-  // the records. An error says what is wrong: another byte order, a version that is too old, a
-  // header that points outside, events whose records cannot be distinguished.
+  // Reads the header and the events, from the file format or the pipe format (`perf record -o -`),
+  // which has the events between the records. Fails, with the reason, on the other byte order, a
+  // version that is too old, a header that points outside the file, or events that have
+  // indistinguishable records.
   static std::expected<PerfData, std::string> over(PerfDataSource source);
   static std::expected<PerfData, std::string> over(std::string_view text) {
     return over(in_memory(text));
@@ -94,16 +99,17 @@ class PerfData {
 
   const std::vector<PerfDataEvent>& events() const { return events_; }
   struct Record {
-    std::uint64_t at;  // in the file
+    std::uint64_t at;  // offset in the file
     Bytes bytes;
   };
-  // Passes each record that is whole to `each`, which returns whether to go on; its bytes are valid
-  // until then. perf's own records have types from 64 on; the bytes behind an AUXTRACE are not
-  // records. Returns why the records end before the file says that they do; empty if they do not.
+  // Passes each complete record to `each`, until it returns false. A record's bytes are valid until
+  // `each` returns. Types from 64 on are perf's own records. The data after an AUXTRACE record are
+  // skipped. Returns the reason if the records end before the place that the header gives,
+  // otherwise "".
   std::string for_each(const std::function<bool(const Record&)>& each);
 
   Any decoded(const Record& record) const;
-  // The event that wrote a record; events().size() if none is known.
+  // Returns the index of the event that wrote a record, or events().size() if it is unknown.
   std::size_t event_of(const Any& record) const;
 
  private:
@@ -115,46 +121,49 @@ class PerfData {
   Bytes window(std::uint64_t at);
 
   PerfDataSource source_;
-  std::uint64_t begin_ = 0;  // of the records
+  std::uint64_t begin_ = 0;  // the records are in [begin_, end_) of the file
   std::uint64_t end_ = 0;
   std::vector<PerfDataEvent> events_;
   std::vector<Layout> layouts_;
   std::vector<Layouts::Entry> ids_;
   std::optional<Layouts> by_id_;   // refers to ids_
-  std::vector<std::byte> window_;  // of the file, from window_at_ on
+  std::vector<std::byte> window_;  // a piece of the file, which begins at window_at_
   std::uint64_t window_at_ = 0;
   std::string cut_off_;
 };
 
-// The description of the events for perf (HEADER_EVENT_DESC, HEADER_TRACING_DATA).
+// The features by which perf identifies the events (HEADER_EVENT_DESC, HEADER_TRACING_DATA).
 struct PerfDataFeatures {
-  std::vector<std::string> names;  // of the events, in their order
+  std::vector<std::string> names;  // one for each event, in the same order
   struct Tracepoint {
     std::string system;
-    std::string format;  // all of its format file
+    std::string format;  // contents of its format file
   };
   std::vector<Tracepoint> tracepoints;
-  std::string header_page;  // those files of tracefs's events/, if there are tracepoints
+  // Contents of these two files in tracefs's events/, if there are tracepoints.
+  std::string header_page;
   std::string header_event;
 };
 
-// The file's beginning, for `records` bytes of records, which follow it; `finished` once the
-// features stand behind them.
+// Returns the beginning of a file, which `records` bytes of records must follow. `finished`: the
+// features follow the records.
 std::string perf_data_header(std::span<const PerfDataEvent> events, std::uint64_t records,
                              bool finished = false);
-// The beginning of one that is written to a pipe: nothing stands behind its records.
+// Returns the beginning of the pipe format. Nothing follows its records.
 std::string piped_perf_data_header(std::span<const PerfDataEvent> events,
                                    const PerfDataFeatures& features);
-// The end of a file.
+// Returns the features, which follow `records` bytes of records and end the file.
 std::string perf_data_features(std::span<const PerfDataEvent> events, std::uint64_t records,
                                const PerfDataFeatures& features);
 
-// Records of the tasks that exist already, as an event with these attributes and this id writes
-// them; their time is 0. The kernel writes FORK, COMM and MMAP2 for what happens from then on only,
-// and without them perf knows a sample's program by its number alone, and no symbol of it. Of
-// process `of`, or of all for 0; nullopt: the kernel's own map alone. A task that ends meanwhile,
-// or that this user may not look at, is left out, as is the kernel's own map if its addresses are
-// hidden.
+// Returns FORK, COMM and MMAP2 records for the tasks that already exist, as an event with these
+// attributes and this id would write them; their time is 0. The kernel writes such records only for
+// later changes, and without them perf shows a sample's pid in place of its program, and no
+// symbols.
+//
+// `of`: the process; 0 for all processes; nullopt for the map of the kernel alone, which is always
+// included. Omits tasks that end in the meantime or that this user may not inspect, and the
+// kernel's map if its addresses are hidden.
 std::string existing_tasks(const perf_event_attr& attr, std::uint64_t id, std::optional<pid_t> of);
 
 }  // namespace perfring::record

@@ -1,6 +1,7 @@
-// The beginning and the end of a perf.data file, and records of the tasks that exist before an
-// event is enabled, made from /proc as `perf record` does (tools/perf/util/synthetic-events.c at
-// v6.18: perf_event__synthesize_threads(), _modules(), _kernel_mmap()).
+// Writes the beginning and the end of a perf.data file, and synthesizes records from /proc for the
+// tasks that exist before an event is enabled, as `perf record` does
+// (tools/perf/util/synthetic-events.c at v6.18: perf_event__synthesize_threads(), _modules(),
+// _kernel_mmap()).
 
 #include <sys/mman.h>
 #include <sys/types.h>
@@ -34,7 +35,7 @@ struct TaskId {
 };
 constexpr TaskId kKernel{~std::uint32_t{0}, 0};
 
-// Appends records, with what an event with these attributes writes behind each (sample_id).
+// Appends records, each with the sample_id that an event with these attributes writes.
 class Records {
  public:
   Records(const perf_event_attr& attr, std::uint64_t id) : attr_{attr}, id_{id} {}
@@ -47,7 +48,7 @@ class Records {
   void put(const T& value) {
     record_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  // With its NUL, and zeroes up to a multiple of 8.
+  // Appends the text, its NUL, and zeroes up to a multiple of 8.
   void text(std::string_view value) {
     record_.append(value);
     do record_ += '\0';
@@ -79,7 +80,7 @@ class Records {
   std::string all_;
 };
 
-// Folders whose names are numbers; none if `folder` is gone.
+// Returns the entries of `folder` that have a number as their name; none if `folder` is gone.
 std::vector<std::uint32_t> numbered(const fs::path& folder) {
   std::vector<std::uint32_t> numbers;
   std::error_code gone;
@@ -114,7 +115,8 @@ void put_task(Records& records, const TaskId& task, std::uint32_t parent, std::s
   records.end(task);
 }
 
-// "7f1c1a000000-7f1c1a021000 r-xp 00001000 fe:01 1234    /usr/bin/true"; code only, as perf.
+// Parses a line of /proc/PID/maps and, as perf does, writes a record only if it is executable:
+// "7f1c1a000000-7f1c1a021000 r-xp 00001000 fe:01 1234    /usr/bin/true"
 void put_map(Records& records, const TaskId& task, const std::string& line) {
   std::istringstream in{line};
   std::uint64_t begin = 0;
@@ -159,8 +161,8 @@ void put_process(Records& records, std::uint32_t pid) {
   for (std::string line; std::getline(maps, line);) put_map(records, {pid, pid}, line);
 }
 
-// The kernel's code, or a module's. `symbol`: where [kernel.kallsyms]_text was linked to, by which
-// perf sees how far it was moved.
+// Writes the map of the kernel's or a module's code. `symbol` is the address of
+// [kernel.kallsyms]_text, from which perf computes how far the kernel was relocated.
 void put_kernel_map(Records& records, std::uint64_t begin, std::uint64_t length,
                     std::uint64_t symbol, std::string_view name) {
   records.begin(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
@@ -172,8 +174,8 @@ void put_kernel_map(Records& records, std::uint64_t begin, std::uint64_t length,
   records.end(kKernel);
 }
 
-// "ffffffff81000000 T _text", and "name 16384 1 - Live 0xffffffffc0000000". Addresses of 0: this
-// user may not see them (kernel.kptr_restrict).
+// Parses /proc/kallsyms ("ffffffff81000000 T _text") and /proc/modules ("name 16384 1 - Live
+// 0xffffffffc0000000"). An address of 0 is hidden from this user (kernel.kptr_restrict).
 void put_kernel(Records& records) {
   std::ifstream symbols{"/proc/kallsyms"};
   std::uint64_t begin = 0;
@@ -225,8 +227,8 @@ void append_sized(std::string& text, std::string_view content) {
   text += content;
 }
 
-// tools/perf/util/trace-event-info.c: tracing_data_get() at v6.18. Of kallsyms, printk's formats
-// and the commands of tasks there is nothing, which its reader takes.
+// tools/perf/util/trace-event-info.c: tracing_data_get() at v6.18. Leaves kallsyms, printk's
+// formats and the tasks' commands empty, which perf's reader accepts.
 std::string tracing_data(const PerfDataFeatures& features) {
   std::string text = "\x17\x08\x44tracing0.6";
   text += '\0';
@@ -305,7 +307,7 @@ std::string perf_data_header(std::span<const PerfDataEvent> events, std::uint64_
   return text;
 }
 
-// The sections of the features, in the order of their bits, and then what they are about.
+// The sections of the features, in the order of their bits, and then their contents.
 std::string perf_data_features(std::span<const PerfDataEvent> events, std::uint64_t records,
                                const PerfDataFeatures& features) {
   std::vector<std::string> contents;

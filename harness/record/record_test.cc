@@ -1,5 +1,5 @@
-// Genuine records: every value that is known of them is decoded; and cut and damaged anywhere, they
-// are decoded to something, without a look outside.
+// Checks the decoder on genuine records: it decodes every known value, and where a record is cut or
+// damaged, anywhere, it returns some result without reading outside the record.
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ TEST_F(RecordVectorsTest, EveryKnownValueIsDecoded) {
                                          vector.name == "synthetic_future_type_23_sid")
         << vector.name << ": " << json.value("rest", "");
   }
-  // The events' ids, which no field of these has.
+  // These records have no field for the events' ids.
   const std::vector<std::string> ids{"ids0", "ids1", "ids2"};
   const std::map<std::string, std::vector<std::string>> expected{{"read_rf0", {"id"}},
                                                                  {"read_rf2", {"id"}},
@@ -72,7 +72,7 @@ TEST_F(RecordVectorsTest, EveryKnownValueIsDecoded) {
   EXPECT_EQ(compared, 964U);
 }
 
-// Both a READ and its sample_id have an id, as `known` may: the record's own comes first.
+// A READ has an id and so has its sample_id. `id` in `known` means the record's own.
 TEST(KnownTest, AnIdIsTheRecordsOwnBeforeItsSampleIds) {
   if (std::endian::native == std::endian::big) GTEST_SKIP() << "it is in little endian";
   const auto compared = [](const std::string& known) {
@@ -89,7 +89,7 @@ TEST(KnownTest, AnIdIsTheRecordsOwnBeforeItsSampleIds) {
   EXPECT_EQ(compared(R"({"id": 85})").differences.size(), 1U);
 }
 
-// Decodes and looks at everything. Every view lies in the record.
+// Decodes the record and reads every field. A view outside the record would fault.
 void look_at(const Guarded& memory, const Layout& layout) {
   const Any any = decode(memory.bytes(), layout);
   const std::string text = to_string(any);
@@ -111,7 +111,7 @@ TEST_F(RecordVectorsTest, RecordsCutAtAnyLengthAreDecodedWithinTheirBytes) {
     for (std::size_t size = 0; size < vector.bytes.size(); ++size) {
       std::vector<std::byte> cut = vector.bytes;
       cut.resize(size);
-      memory.place(cut);  // header.size says more
+      memory.place(cut);  // header.size is too large
       look_at(memory, layout);
       const Any as_said = decode(memory.bytes(), layout);
       ASSERT_TRUE(std::holds_alternative<Malformed>(as_said)) << vector.name << " of " << size;
@@ -124,7 +124,7 @@ TEST_F(RecordVectorsTest, RecordsCutAtAnyLengthAreDecodedWithinTheirBytes) {
   }
 }
 
-// A sample is never taken for a shorter one: cut by 8 bytes or more, it is malformed.
+// A sample cut at any length is malformed: it must never pass for a shorter sample.
 TEST_F(RecordVectorsTest, ASampleThatIsCutIsMalformed) {
   Guarded memory{{}};
   for (const Vector& vector : vectors_) {
@@ -159,7 +159,7 @@ TEST_F(RecordVectorsTest, RecordsWithADamagedWordAreDecodedWithinTheirBytes) {
   }
 }
 
-// Another event's layout, as for a ring whose events were mixed up.
+// The layout of another event, as if a ring's events were mixed up.
 TEST_F(RecordVectorsTest, AnyOtherLayoutDecodesWithinTheRecordsBytes) {
   Guarded memory{{}};
   for (const Vector& vector : vectors_) {
@@ -168,7 +168,7 @@ TEST_F(RecordVectorsTest, AnyOtherLayoutDecodesWithinTheRecordsBytes) {
   }
 }
 
-// perf.data files made by hand: whole, cut at every byte, damaged, of others.
+// Hand-made perf.data files: whole, cut at every byte, damaged, and in other formats.
 
 using testing::Made;
 using testing::trailing;
@@ -183,7 +183,8 @@ PerfDataEvent event_of(std::uint64_t sample_type, std::vector<std::uint64_t> ids
   return event;
 }
 
-// A COMM of the event with id 7, a SAMPLE of that with id 9, and a FINISHED_ROUND, which is perf's.
+// Returns a COMM from the event with id 7, a SAMPLE from the event with id 9, and perf's own
+// FINISHED_ROUND.
 std::string records() {
   return text_of(Made{PERF_RECORD_COMM}.u32(1).u32(2).text("sh").u64(33).u64(7).bytes()) +
          text_of(Made{PERF_RECORD_SAMPLE}.u64(9).u64(0x1000).bytes()) + text_of(Made{68}.bytes());
@@ -192,10 +193,10 @@ const std::vector<PerfDataEvent> kEvents{
     event_of(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME, {5, 7}),
     event_of(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP, {9})};
 
-// Those of a file, and why there are no more.
+// The records of a file, and the reason if they end too early.
 struct Walked {
   std::vector<std::uint64_t> at;
-  std::vector<Any> records;  // of the file's bytes, which are kept
+  std::vector<Any> records;  // views of `kept`
   std::vector<std::vector<std::byte>> kept;
   std::string cut_off;
 };
@@ -239,7 +240,7 @@ TEST(PerfDataTest, TypesOfPerfsOwnHaveNames) {
   EXPECT_EQ(perf_type_name(63), nullptr);
 }
 
-// A regular file whose address 0 cannot be read.
+// /proc/self/mem is a regular file, and reading it at offset 0 fails.
 TEST(PerfDataTest, AReadThatFailsIsNotTheEndOfTheFile) {
   const auto source = in_file("/proc/self/mem");
   ASSERT_TRUE(source.has_value());
@@ -307,8 +308,8 @@ TEST(PerfDataTest, AuxDataBehindARecordArePassedOver) {
   EXPECT_EQ(all.records.size(), 4U);
 }
 
-// `perf record -o -`: a header of 16 bytes, and each event in a HEADER_ATTR; of tracepoints there
-// are data behind a record (66).
+// `perf record -o -`: a header of 16 bytes, and a HEADER_ATTR for each event. If there are
+// tracepoints, a HEADER_TRACING_DATA (66) is followed by data that are not records.
 TEST(PerfDataTest, TheFormOfAPipeIsRead) {
   std::string file = file_of(kEvents, "").substr(0, 16);
   const std::uint64_t size = 16;
@@ -347,7 +348,7 @@ TEST(PerfDataTest, TheFormOfAPipeIsRead) {
   EXPECT_FALSE(PerfData::over(damaged));
 }
 
-// The file is read in pieces: records straddle them in every way.
+// PerfData reads the file in pieces. Records of many sizes straddle their boundaries.
 TEST(PerfDataTest, AFileLargerThanWhatIsReadAtOnceIsReadWhole) {
   std::string data;
   std::size_t expected = 0;
@@ -377,7 +378,7 @@ TEST(PerfDataTest, AFileLargerThanWhatIsReadAtOnceIsReadWhole) {
   }
 }
 
-// A file that becomes shorter while it is read.
+// The file becomes shorter while it is read.
 TEST(PerfDataTest, AFileThatShrinksIsCutOff) {
   const std::string file = file_of(kEvents, records());
   PerfDataSource source = in_memory(file);

@@ -16,7 +16,7 @@
 namespace perfring::record {
 namespace {
 
-// A line is wrong; what() says how.
+// Thrown for a wrong line; what() gives the reason.
 struct Refused : std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -58,7 +58,7 @@ std::vector<std::byte> bytes_of(const Json& line, const char* name) {
   return bytes;
 }
 
-constexpr unsigned kSampleIdAllBit = 18;  // of the word of flags, as in attr_hex and `flags`
+constexpr unsigned kSampleIdAllBit = 18;  // in perf_event_attr's word of bit-fields (`flags`)
 constexpr unsigned kBuildIdBit = 34;
 
 void set_flags(perf_event_attr& attr, std::uint64_t flags) {
@@ -83,7 +83,8 @@ perf_event_attr attr_of(const Json& fields) {
   return attr;
 }
 
-// A perf_event_attr as bytes, of this machine's order. The fields that an older one lacks are 0.
+// Reads a perf_event_attr from bytes in this machine's byte order. Fields that an older, shorter
+// attr lacks are 0.
 perf_event_attr attr_of(std::vector<std::byte> bytes) {
   constexpr std::size_t kSmallest = 64;  // PERF_ATTR_SIZE_VER0
   if (bytes.size() < kSmallest) throw Refused{"field 'attr_hex' has less than 64 bytes"};
@@ -173,7 +174,7 @@ std::string hex(Bytes bytes) {
   return text;
 }
 
-// Whether JSON can hold the text: dump() throws if it is not UTF-8.
+// Whether the text is UTF-8. Otherwise dump() would throw.
 bool is_utf8(const std::string& text) {
   try {
     (void)Json(text).dump();
