@@ -102,7 +102,7 @@ class Judgement {
     }
   }
 
-  // No error can follow any more for the malformed record that was passed over.
+  // Judges a malformed record that was passed over, once no error can follow for it.
   void note_passed_over() {
     if (silent_) {
       cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");

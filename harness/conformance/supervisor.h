@@ -86,7 +86,7 @@ class PlayedRings {
   const Echo echo_;
   std::vector<Opened*> mapped_;
   std::map<std::uint64_t, Opened*> entries_;  // of the program's map
-  std::vector<Played> played_;                // complete once all rings are there, as is
+  std::vector<Played> played_;                // set once all rings are there, like producer_
   std::unique_ptr<CaseProducer> producer_;
   Obstacle impossible_;          // why the case cannot be played in these rings
   std::string misuse_;           // how the program changed its map during the case
