@@ -62,7 +62,7 @@ class LiveRing {
  public:
   virtual ~LiveRing() = default;
   virtual std::uint64_t sample_type() const = 0;
-  // Returns what bpf_perf_event_output() returned.
+  // Returns the result of bpf_perf_event_output().
   virtual int output(std::span<const std::byte> payload) = 0;
   virtual void control(script::Action action) = 0;  // pauses, resumes, disables or enables
 };

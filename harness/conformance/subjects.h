@@ -41,7 +41,7 @@ std::expected<Printed, std::string> parse_printed(std::string_view out);
 // each of its waits is the producer's turn. No privilege is needed. Programs may be x86-64, or i386
 // on an x86-64 machine.
 
-// A format of a program's output, and what to know about the program.
+// A format of a program's output, and properties of the program.
 struct Reader {
   std::string_view name;
   // Turns the output into events. The error quotes the first line that is not one.

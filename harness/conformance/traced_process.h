@@ -1,7 +1,7 @@
 #ifndef HARNESS_CONFORMANCE_TRACED_PROCESS_H_
 #define HARNESS_CONFORMANCE_TRACED_PROCESS_H_
 
-// A program whose system calls on perf events and BPF maps this process answers.
+// Runs a program, and answers its system calls on perf events and BPF maps.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
