@@ -1,7 +1,11 @@
-// Preloaded: lets the n-th allocation of one program fail, and counts them in a file of one word,
-// which the processes that it forks share. ANOMALY_PROGRAM is its path, ANOMALY_COUNT the file,
-// ANOMALY_ALLOCATION n. What a program that it starts allocates is not counted. It begins with
-// main(), or with ANOMALY_MARK where ANOMALY_MARKS is set.
+// LD_PRELOAD library: makes the n-th allocation of one program fail, and counts allocations in a
+// one-word file, shared with the processes that the program forks. Programs that it executes are
+// not counted.
+//
+// ANOMALY_PROGRAM: the program's path
+// ANOMALY_COUNT: the file
+// ANOMALY_ALLOCATION: n
+// ANOMALY_MARKS: if set, counting begins at ANOMALY_MARK, else at main()
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,7 +30,7 @@ extern void* __libc_memalign(size_t alignment, size_t size);
 
 static uint64_t* allocations;  // null: not this program
 static uint64_t failing;
-static int counts;  // whether it has begun
+static int counts;  // whether counting has begun
 
 static int fails(void) {
   if (!__atomic_load_n(&counts, __ATOMIC_RELAXED)) return 0;

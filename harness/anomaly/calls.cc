@@ -119,7 +119,7 @@ constexpr Call kCalls[]{
     CALL(waitid),
     CALL(write),
     CALL(writev),
-#ifdef SYS_poll  // what newer architectures are without
+#ifdef SYS_poll  // newer architectures lack these
     CALL(access),
     CALL(alarm),
     CALL(arch_prctl),

@@ -1,7 +1,7 @@
 #ifndef HARNESS_ANOMALY_CALLS_H_
 #define HARNESS_ANOMALY_CALLS_H_
 
-// The system calls that can be made to fail, by name. errnos.txt says by which errnos.
+// The system calls that the room can make fail, by name. errnos.txt has the errnos of each.
 
 #include <span>
 #include <string>
@@ -15,9 +15,9 @@ struct Call {
 };
 
 std::span<const Call> calls();
-// -1 for a name that is not among them.
+// Returns -1 for an unknown name.
 int number_of(std::string_view name);
-// "number 17" for a call that is not among them.
+// Returns "number 17" for an unknown call.
 std::string name_of(int number);
 
 }  // namespace perfring::anomaly

@@ -31,12 +31,12 @@ import tables
 from catalogue import Injection
 
 ROOMS = 2
-SECONDS = 120  # then a run hangs
+SECONDS = 120  # a longer run counts as hung
 SLOW = 5
 
 
 class Room:
-    """A process of room.cc, and its folder."""
+    """A room process (room.cc) and its folder."""
 
     def __init__(self, paths, user):
         self.folder = tempfile.mkdtemp(prefix="anomaly_")
@@ -57,7 +57,7 @@ class Room:
             pass
         line = self.process.stdout.readline()
         if not line:
-            sys.exit(self.process.wait() or 2)  # it has said why
+            sys.exit(self.process.wait() or 2)  # the room has printed why
         return json.loads(line)
 
     def close(self):
@@ -92,8 +92,8 @@ class Campaign:
             self.rooms.put(room)
 
     def prepare(self, flow):
-        """Runs it with nothing failing. Returns whether it can be run here."""
-        uncounted = Injection(flow.name, "malloc", "ENOMEM", 10**9)  # fails none
+        """Runs the flow with nothing failing. Returns whether the flow can run here."""
+        uncounted = Injection(flow.name, "malloc", "ENOMEM", 10**9)  # too large: none fails
         result = self.run(flow) if flow.has_calls else self.run(flow, uncounted)
         if flow.is_of_library and result["code"] == 3:
             self.skipped[flow.name] = result["err"]["text"].strip()
@@ -117,7 +117,7 @@ class Campaign:
         return True
 
     def inject(self, flow, injection):
-        """Returns whether the n-th call was reached."""
+        """Returns whether the run reached the n-th call."""
         began = time.monotonic()
         result = self.run(flow, injection)
         self.times[flow.name] += time.monotonic() - began
@@ -137,15 +137,15 @@ class Campaign:
                 self.expected += 1
                 continue
             self.found.append((injection, fault))
-            # Once of each flow, call and kind.
+            # Print each kind once per flow and call.
             kind = (injection.flow, injection.call, re.sub(r"[0-9]+", "N", fault)[:60])
             self.kinds[kind] += 1
             if self.kinds[kind] == 1:
                 print(f"FOUND: {fault}\n    {replay(injection)}", flush=True)
 
     def exhaust(self, flow, call, what):
-        """n = 1, 2, ... until it is not reached any more. Past some in steps, which grow: a file of a thousand
-        pieces is not read a thousand times."""
+        """Injects with n = 1, 2, ... until the run does not reach the n-th call. After `most`, n grows by a quarter
+        each time: a file that is read in a thousand pieces does not take a thousand runs."""
         nth, most = 1, 200 if flow.is_of_library else 12
         while time.monotonic() < self.end and self.inject(flow, Injection(flow.name, call.name, what, nth)):
             nth += 1 if nth < most else nth // 4
@@ -160,7 +160,7 @@ def replay(injection):
 
 
 def everything(campaign, flows, wanted, limit):
-    """In an order in which a limit of seconds leaves some of each flow."""
+    """Runs every injection, in an order in which a time limit still leaves some for each flow."""
     each = [(flow, campaign.calls[name], what)
             for flow in flows for name in campaign.baselines[flow.name]["counts"] if not wanted or name in wanted
             for what in catalogue.whats(campaign.calls[name])]
@@ -176,7 +176,7 @@ def everything(campaign, flows, wanted, limit):
 
 
 def drawn(campaign, flows, wanted, seconds, seed):
-    """Each flow as often as any other, and so each of its calls, and each of its errnos."""
+    """Runs random injections: each flow is equally likely, then each of its calls, then each errno."""
     draw = random.Random(seed)
     end = time.monotonic() + seconds
 
@@ -216,7 +216,7 @@ def parse():
 
 
 def paths_of(arguments, folder):
-    """The programs; copies that every user may run."""
+    """Copies the programs, so that every user may run them. Returns the paths."""
     paths = {"tree": folder}
     for name in ("room", "flows_program", "perfring", "preload", "adapter", "subject"):
         source = getattr(arguments, name)
@@ -263,7 +263,7 @@ def show_one(campaign, flow, words):
 
 
 def find_planted(campaign, flows):
-    """Whether each is found as what it is."""
+    """Checks that the campaign finds each planted fault under its own name."""
     missing = 0
     for flow in flows:
         campaign.found.clear()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A campaign of injections that are drawn, as this user and, if that is root, as an ordinary one too; or one of planted
-# faults, each of which it finds.
+# Runs a campaign of random injections, as this user and, if that is root, as an ordinary user too.
+# Or runs a campaign on a planted fault, which it must find.
 # usage: campaign_test.sh sample SECONDS | planted FLOW, in the workspace's folder
 set -u
 . lib/perfring/testing/test.sh
@@ -10,7 +10,7 @@ grep -q -e __asan_init -e __tsan_init -e __ubsan_handle harness/cli/perfring && 
   exit 0
 }
 
-# Where there are no namespaces nothing is shown, and the campaign has said so.
+# Without namespaces nothing is shown, and the campaign has said so.
 campaign() { # ARGUMENT...
   harness/anomaly/campaign "$@"
   local code=$?
@@ -20,7 +20,8 @@ campaign() { # ARGUMENT...
 
 case $1 in
   sample)
-    # The same ones each time, so that a change shows what it changes; README.md has the long form.
+    # The same injections each time, so that a difference is due to a change; README.md has the long
+    # form.
     campaign --sample "$2" --seed 2
     [ "$(id -u)" -ne 0 ] || campaign --sample $(($2 / 3)) --seed 2 --user nobody
     ;;

@@ -1,4 +1,4 @@
-"""The tables: what is run (flows.json), and what is made to fail (errnos.txt)."""
+"""Reads the tables: flows.json, what to run, and errnos.txt, what to make fail."""
 import collections
 import errno
 import json
@@ -10,8 +10,9 @@ HERE = pathlib.Path(__file__).parent
 TRANSFERS = ("read", "write", "pread64", "pwrite64")
 
 Call = collections.namedtuple("Call", "name errnos words why_not")
-# One thing that fails in one run of a flow: `what` is an errno's name, "one" or "half" (so much is transferred), or
-# for the call `cut` what the file is cut to. The n-th time.
+# One thing that fails in one run of a flow. `what` is an errno's name, or the size of a short
+# transfer ("one", "half"), or for the call `cut` the file's new size ("half", "empty"). `nth`:
+# which call of its kind.
 Injection = collections.namedtuple("Injection", "flow call what nth")
 
 
@@ -32,7 +33,7 @@ def read_flows():
 
 
 def read_calls():
-    """By name; without errnos those that are not made to fail, with the reason."""
+    """Returns the calls by name. A call that is not made to fail has no errnos, but a reason."""
     calls = {}
     for line in (HERE / "errnos.txt").read_text().splitlines():
         if not line or line.startswith("#"):
@@ -45,24 +46,24 @@ def read_calls():
 
 
 def read_known():
-    """(flow, call, beginning of what is found): what stays, for a reason."""
+    """Returns the known findings that stay: (flow, call, beginning of the finding)."""
     lines = (HERE / "known.txt").read_text().splitlines()
     return [tuple(part.strip() for part in line.split("|"))[:3] for line in lines if line and not line.startswith("#")]
 
 
 def whats(call):
-    """All that a call can be made to do."""
+    """Returns everything that a call can be made to do."""
     return call.errnos + (["one", "half"] if call.name in TRANSFERS else [])
 
 
 def error_of(what):
-    """The text of an errno's name; None for what is none."""
+    """Returns the text of an errno's name, or None if `what` is no errno's name."""
     number = getattr(errno, what, None)
     return None if number is None else os.strerror(number)
 
 
 def job_of(injection, flow, paths, seconds):
-    """The room's job for it; without an injection, one that counts calls."""
+    """Returns the job for the room; without an injection, a job that counts calls."""
     def path_of(words):
         for name, path in paths.items():
             words = words.replace("{" + name + "}", str(path))

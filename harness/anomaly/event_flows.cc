@@ -24,7 +24,7 @@ using namespace event;
 using std::chrono::milliseconds;
 using Clock = Sampler::Clock;
 
-// Memory whose pages are touched one by one: each is a page fault of this thread.
+// Memory whose pages the flow touches one by one. Each first touch is a page fault of this thread.
 class Pages {
  public:
   static constexpr std::size_t kCount = 20;
@@ -58,7 +58,7 @@ const Event& faults() {
   return kFaults;
 }
 
-// The samples of these pages.
+// Counts the samples of page faults in `pages`.
 struct Faults {
   const Pages& pages;
   std::uint64_t& found;
@@ -69,7 +69,7 @@ struct Faults {
 };
 
 Account account_of(const Sampler& sampler, std::uint64_t found) {
-  // What is lost may be of other pages.
+  // Lost samples may be of other pages, so at most the missing ones count as lost.
   const std::uint64_t missing = Pages::kCount - std::min<std::uint64_t>(found, Pages::kCount);
   return {Pages::kCount, found, std::min(missing, sampler.lost())};
 }
@@ -96,7 +96,7 @@ Prepared sample(std::span<const std::string>) {
     pages->touch();
     std::uint64_t found = 0;
     const auto end = Clock::now() + milliseconds{2};
-    // Each wait of this thread writes a record of its own: they never end.
+    // Each wait of this thread writes a switch record, so next() never runs dry: stop by the clock.
     while (Clock::now() < end) {
       if (const auto each = sampler->next(end)) Faults{*pages, found}(*each);
     }
@@ -117,13 +117,13 @@ Prepared count(std::span<const std::string>) {
     if (const auto stopped = group->stop(); !stopped) return told(stopped.error());
     const auto counts = group->read();
     if (!counts) return told(counts.error());
-    // Other pages may be touched as well.
+    // This thread may touch other pages as well.
     const std::uint64_t counted = std::min<std::uint64_t>((*counts)[0].value, Pages::kCount);
     return Account{Pages::kCount, counted, 0};
   }};
 }
 
-// Its child's status. For at most a minute: a child that does not end is a fault.
+// Returns the child's exit status. Gives a child one minute to end: a longer life is a fault.
 std::expected<int, std::string> ending_of(Sampler& sampler,
                                           const std::function<void(const Delivered&)>& each) {
   for (const auto end = Clock::now() + std::chrono::minutes{1}; Clock::now() < end;) {
@@ -137,7 +137,7 @@ std::expected<int, std::string> ending_of(Sampler& sampler,
   return std::unexpected("the child has not ended within a minute");
 }
 
-// The command's execve() is one record.
+// The child's execve() is one record.
 Prepared child(std::span<const std::string>) {
   return {.run = []() -> Told {
     auto sampler =
@@ -157,14 +157,14 @@ Prepared child(std::span<const std::string>) {
   }};
 }
 
-// Counted, and one that cannot be run, which is an error.
+// Counts a child. Also tries a command that cannot be run, which must be an error.
 Prepared children(std::span<const std::string>) {
   return {.run = []() -> Told {
     const Event clock = software(PERF_COUNT_SW_TASK_CLOCK).kernel(Kernel::Excluded);
     auto refused =
         Group::open({.events = {clock}, .target = event::child({"anomaly-no-such-program"})});
     if (refused) {
-      // execvp(3) leaves what is no program to a shell.
+      // If its own exec fails with ENOEXEC, execvp(3) runs the file with a shell.
       while (!refused->child_status()) std::this_thread::sleep_for(milliseconds{1});
       return std::unexpected("the command, a program that is not there, was run");
     }
@@ -184,7 +184,7 @@ Prepared children(std::span<const std::string>) {
   }};
 }
 
-// ARGUMENT: a copy of this program, whose function is called by a child.
+// ARGUMENT: a copy of this program. A child runs the copy and calls the probed function.
 Prepared uprobe(std::span<const std::string> arguments) {
   if (arguments.empty()) throw std::runtime_error{"no copy of this program is given"};
   if (::geteuid() != 0) throw std::runtime_error{"no privilege for a uprobe: it takes root"};
@@ -199,7 +199,7 @@ Prepared uprobe(std::span<const std::string> arguments) {
     const auto status = ending_of(*sampler, each);
     if (!status) return std::unexpected(status.error());
     sampler->flush(each);
-    // A file that is cut, or that a shell runs, calls nothing.
+    // The child calls nothing if its file is cut, or if a shell runs it.
     if (*status != 0) return std::unexpected("the command " + copy + " has not ended well");
     const std::uint64_t attempted = 5;
     return Account{attempted, hits,
@@ -207,7 +207,7 @@ Prepared uprobe(std::span<const std::string> arguments) {
   }};
 }
 
-// The function that is probed.
+// The child's flow, which calls the probed function.
 Prepared probed(std::span<const std::string>);
 
 Prepared check(std::span<const std::string>) {
@@ -221,13 +221,13 @@ Prepared check(std::span<const std::string>) {
       findings += event::check({.events = {each}, .target = event::system()}).size();
     }
     findings += event::check({.events = {faults().period(0)}, .page_count = 3}).size();
-    // How many, the machine decides: that one, at least.
+    // The number of findings depends on the machine, but three pages always yield one.
     if (findings == 0) return std::unexpected("nothing was found in a request for three pages");
     return Account{};
   }};
 }
 
-// Requests that cannot be: each is an error, and explains itself.
+// Requests that must fail: each must return an error that explains itself.
 Prepared explain(std::span<const std::string>) {
   return {.run = []() -> Told {
     Account account;

@@ -1,7 +1,7 @@
-// flows NAME [ARGUMENT...]: runs one flow of the library, and prints its account or its error, and
-// what is left that was not there before. `flows` alone prints their names.
+// flows NAME [ARGUMENT...]: runs one flow of the library. Prints its account or its error, and
+// everything that it leaves in addition to what was there before. `flows` alone prints the names.
 //
-// Exit codes: 0 with an account, 2 with an error, 3 where this machine or this user cannot run the
+// Exit codes: 0 with an account, 2 with an error, 3 if this machine or this user cannot run the
 // flow.
 
 #include "harness/anomaly/flows.h"
@@ -35,7 +35,7 @@ void mark(bool begins) {
   ::prctl(ANOMALY_MARK, begins ? 1UL : 0UL, 0UL, 0UL, 0UL);
 }
 
-// What this process holds: descriptors, shared mappings, children.
+// Lists the resources of this process: descriptors, shared mappings, children.
 std::vector<std::string> held() {
   std::vector<std::string> all;
   for (const auto& each : std::filesystem::directory_iterator{"/proc/self/fd"}) {
@@ -46,10 +46,10 @@ std::vector<std::string> held() {
   }
   std::ifstream maps{"/proc/self/maps"};
   for (std::string line; std::getline(maps, line);) {
-    // "FIRST-LAST rw-s OFFSET ...": a ring's.
+    // "FIRST-LAST rw-s OFFSET ...": a shared mapping, such as a ring.
     if (line.find("s ", line.find(' ')) == line.find(' ') + 4) all.push_back("mapping " + line);
   }
-  // Those that have ended and were not reaped, too.
+  // The list includes zombies.
   for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
     std::ifstream children{task.path() / "children"};
     for (pid_t child = 0; children >> child;) all.push_back("child " + std::to_string(child));
@@ -86,7 +86,7 @@ int run_flow(int argc, char** argv) {
     }
     return kHolds;
   }
-  // What throws out of noexcept code is to be seen (run_program() ends the program in good order).
+  // An exception out of noexcept code must show: run_program() would end the program in good order.
   std::set_terminate(std::abort);
   const Flow* const flow = flow_of(argv[1]);
   if (flow == nullptr) return fail(std::string{"no flow: "} + argv[1]);

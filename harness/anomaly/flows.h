@@ -1,7 +1,7 @@
 #ifndef HARNESS_ANOMALY_FLOWS_H_
 #define HARNESS_ANOMALY_FLOWS_H_
 
-// The flows of the library: what a tool does with it, from beginning to end.
+// The flows of the library: each does what a tool does with the library, from beginning to end.
 
 #include <cstdint>
 #include <expected>
@@ -22,27 +22,27 @@ struct Account {
 // An account, or the library's error.
 using Told = std::expected<Account, std::string>;
 
-// A flow that is ready to run. What it was prepared with lives in the functions, and is not counted
-// as left.
+// A flow that is ready to run. The functions own everything that was prepared, so that it does not
+// count as left over.
 struct Prepared {
   std::function<Told()> run;
-  // What the run left elsewhere than in this process: entries of the map; empty if nothing.
+  // Returns what the run left outside this process (map entries), or "".
   std::function<std::string()> left = [] { return std::string{}; };
 };
 
 struct Flow {
   const char* name;
-  // Throws std::exception where this machine, or this user, cannot have it.
+  // Throws std::exception if this machine, or this user, cannot run the flow.
   Prepared (*prepare)(std::span<const std::string> arguments);
 };
 
 std::span<const Flow> ring_flows();
 std::span<const Flow> event_flows();
-// Faulty ones, which the campaign must find.
+// Faulty flows, which the campaign must find.
 std::span<const Flow> planted_flows();
 
-// While one lives, nothing is made to fail: for what a flow does in the place of another program,
-// as output.
+// Suspends injection while it lives. For the steps that a flow performs on behalf of another
+// program, such as output.
 class Outside {
  public:
   Outside();
@@ -51,7 +51,7 @@ class Outside {
   Outside& operator=(const Outside&) = delete;
 };
 
-// What the error says, both ways, in one line.
+// Formats the error in one line: its message and its explanation.
 template <class Error>
 std::unexpected<std::string> told(const Error& error) {
   return std::unexpected(error.message() + " | " + error.explain());

@@ -32,7 +32,7 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 #else
-constexpr std::uint32_t kArchitecture = 0;  // no call is stopped
+constexpr std::uint32_t kArchitecture = 0;  // the filter allows every call
 #endif
 
 constexpr sock_filter load(std::size_t offset) {
@@ -47,7 +47,7 @@ std::string link_of(pid_t task, const std::string& name) {
   return std::filesystem::read_symlink("/proc/" + std::to_string(task) + "/" + name, ignored);
 }
 
-// A line "NAME:\tNUMBER" of the task's status; 0 without one.
+// Returns the task's process (Tgid in its status), or 0 if the status has none.
 pid_t process_of(pid_t task) {
   std::ifstream status{"/proc/" + std::to_string(task) + "/status"};
   for (std::string word; status >> word;) {
@@ -57,15 +57,15 @@ pid_t process_of(pid_t task) {
   return 0;
 }
 
-// Whether it was forked, and has executed nothing since (include/linux/sched.h: PF_FORKNOEXEC at
-// v6.18).
+// Returns true if the task was forked and has not executed another program since
+// (include/linux/sched.h: PF_FORKNOEXEC at v6.18).
 bool is_copy(pid_t task) {
   constexpr unsigned long kForkNoExec = 0x40;
   std::ifstream file{"/proc/" + std::to_string(task) + "/stat"};
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   const std::size_t name = text.rfind(')');
   if (name == text.npos) return false;
-  // After the name: state, parent, group, session, terminal, its group, flags.
+  // The fields after the name: state, parent, group, session, terminal, its group, flags.
   std::array<char, 2> state{};
   long parent = 0, group = 0, session = 0, terminal = 0, foreground = 0;
   unsigned long flags = 0;
@@ -75,7 +75,7 @@ bool is_copy(pid_t task) {
   return found == 7 && (flags & kForkNoExec) != 0;
 }
 
-// The end of its heap (brk(2)), as whole pages.
+// Returns the end of the task's heap (brk(2)), in whole pages.
 std::uint64_t heap_end(pid_t task) {
   std::ifstream maps{"/proc/" + std::to_string(task) + "/maps"};
   for (std::string line; std::getline(maps, line);) {
@@ -89,7 +89,7 @@ int argument(const seccomp_notif& asked, std::size_t number) {
   return static_cast<int>(asked.data.args[number]);
 }
 
-// In the place of the program: with its own open file, and fewer bytes.
+// Makes the transfer for the program, on the program's own open file and with fewer bytes.
 ssize_t transfer(const seccomp_notif& asked, std::size_t size) {
   const auto& words = asked.data.args;
   const auto task = static_cast<pid_t>(asked.pid);
@@ -113,7 +113,8 @@ ssize_t transfer(const seccomp_notif& asked, std::size_t size) {
   return done;
 }
 
-// What takes its time, as a read of a pipe does, does so beside the other calls.
+// Answers from another thread: a transfer that blocks, such as a read of a pipe, must not delay the
+// other calls.
 void answer_later(int listener, const seccomp_notif& asked, std::size_t size) {
   std::thread{[listener = os::Fd{::fcntl(listener, F_DUPFD_CLOEXEC, 0)}, asked, size] {
     seccomp_notif_resp response{};
@@ -129,7 +130,7 @@ void answer_later(int listener, const seccomp_notif& asked, std::size_t size) {
 
 int install_filter(const Injection& injection) {
   const bool all = injection.action == Action::Count;
-  // A cut may come before any call on the file.
+  // A cut happens before any call on the file.
   const bool files = injection.action == Action::Cut || injection.action == Action::Empty;
   std::array<sock_filter, 24> program{};
   std::size_t length = 0;
@@ -175,7 +176,7 @@ bool Injector::is_of_program(pid_t task) const {
   return ::stat(path.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 
-// Whether the call counts: it is the program's, or a copy's, after the mark.
+// Returns true if the call counts: the program or a copy of it makes the call, after the mark.
 bool Injector::counts(const seccomp_notif& asked) {
   const auto task = static_cast<pid_t>(asked.pid);
   if (task == main_) {
@@ -191,7 +192,7 @@ bool Injector::counts(const seccomp_notif& asked) {
     if (!is_copy(task) || !is_of_program(task)) return false;
     forked_.insert(task);
   }
-  if (asked.data.nr == SYS_execve) forked_.erase(task);  // or what it executes would count
+  if (asked.data.nr == SYS_execve) forked_.erase(task);  // else the new program's calls count
   return true;
 }
 
@@ -200,7 +201,7 @@ std::string Injector::file_of(const seccomp_notif& asked) const {
   return fd < 0 ? "" : link_of(static_cast<pid_t>(asked.pid), "fd/" + std::to_string(fd));
 }
 
-// Whether the injection can be done to this call.
+// Returns true if the injection applies to this call.
 bool Injector::fits(const seccomp_notif& asked) const {
   switch (injection_.action) {
     case Action::Count:
@@ -209,7 +210,8 @@ bool Injector::fits(const seccomp_notif& asked) const {
       return asked.data.nr == injection_.call;
     case Action::ShortOne:
     case Action::ShortHalf:
-      // What is no file, pipe or terminal takes all or nothing: an event, an eventfd.
+      // Only files, pipes and terminals transfer in part. An event or an eventfd transfers all or
+      // nothing.
       return asked.data.nr == injection_.call && asked.data.args[2] > 1 &&
              !file_of(asked).starts_with("anon_inode:");
     case Action::Cut:
@@ -223,7 +225,7 @@ bool Injector::fits(const seccomp_notif& asked) const {
   return false;
 }
 
-// Returns whether the response can be sent.
+// Returns whether the response can be sent now.
 bool Injector::fail(const seccomp_notif& asked, seccomp_notif_resp& response) {
   switch (injection_.action) {
     case Action::ShortOne:
@@ -243,7 +245,7 @@ bool Injector::fail(const seccomp_notif& asked, seccomp_notif_resp& response) {
       break;
   }
   if (asked.data.nr == SYS_close) {
-    // Linux closes, whatever close(2) returns.
+    // Linux closes the descriptor, whatever close(2) returns.
     const os::Fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
     seccomp_notif_addfd put{};
     put.id = asked.id;
@@ -257,7 +259,7 @@ bool Injector::fail(const seccomp_notif& asked, seccomp_notif_resp& response) {
   response.flags = 0;
   response.error = -injection_.error;
   if (asked.data.nr == SYS_brk) {
-    // It returns no error, but the end that stays.
+    // brk(2) returns no error, but the unchanged end of the heap.
     response.error = 0;
     response.val = static_cast<std::int64_t>(heap_end(static_cast<pid_t>(asked.pid)));
   }
@@ -278,7 +280,7 @@ bool Injector::answer() {
       if (!fail(asked, response)) return true;
     }
   }
-  // ENOENT: the task is gone.
+  // ENOENT: the task no longer exists.
   static_cast<void>(::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response));
   return true;
 }

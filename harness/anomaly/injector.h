@@ -1,10 +1,11 @@
 #ifndef HARNESS_ANOMALY_INJECTOR_H_
 #define HARNESS_ANOMALY_INJECTOR_H_
 
-// Makes one system call of a program fail: the n-th of its kind, in the program itself or in what
-// it forks. The kernel stops each call that matters and asks this process (seccomp_unotify(2)); it
-// is not ptrace(2), which the program may want for itself. A program that the program executes is
-// left alone, and so is the loader, which comes before the mark.
+// Makes one system call of a program fail: the n-th of its kind, in the program itself or in the
+// processes that it forks. The kernel stops each relevant call and asks this process
+// (seccomp_unotify(2)). ptrace(2) would not do, because the program may want it for itself. Two
+// kinds of calls never fail: those of another program that the program executes, and those of the
+// loader, which precede the mark.
 
 #include <linux/seccomp.h>
 #include <sys/stat.h>
@@ -22,40 +23,43 @@ namespace perfring::anomaly {
 
 enum class Action : std::uint8_t {
   Count,  // nothing fails
-  Error,  // the call returns an error, and does nothing (close(2) closes all the same, as on Linux)
-  ShortOne,  // read(2), write(2): one byte is read or written
+  // the call returns an error and does nothing, but close(2) does close, as on Linux
+  Error,
+  ShortOne,  // read(2), write(2): one byte is transferred
   ShortHalf,
-  Cut,  // the file of the call, which is one of the run's folder, is cut to half before the call
+  // the call's file, in the run's folder, is cut to half before the call
+  Cut,
   Empty,
 };
 
 struct Injection {
   Action action = Action::Count;
-  int call = -1;  // its number
+  int call = -1;  // the number of the system call
   int error = 0;
   std::uint64_t nth = 0;
   bool marks =
       false;  // the program begins and ends with ANOMALY_MARK; else with run_program()'s first call
 };
 
-// Calls seccomp(2) for this process and what it starts: all calls, or those that the injection
-// needs. Returns the listener, or -1. Between fork() and execve(): system calls only.
+// Installs a seccomp(2) filter for this process and its descendants. It stops all calls, or only
+// the calls that the injection needs. Returns the listener, or -1. Makes system calls only: it runs
+// between fork() and execve().
 int install_filter(const Injection& injection);
 
 class Injector {
  public:
-  // `program`: the file whose calls count. `folder`: what may be cut. `main`: its process.
+  // `program`: the file whose calls count. `folder`: files in it may be cut. `main`: the process.
   Injector(const Injection& injection, os::Fd listener, const struct stat& program,
            std::string folder, pid_t main);
 
   int fd() const noexcept { return listener_.get(); }
-  // Answers one call. Returns false once nobody is left who could ask.
+  // Answers one call. Returns false once no process is left that could make one.
   bool answer();
 
   bool was_reached() const noexcept { return reached_; }
-  // How often each was called; while something is to fail, of that alone.
+  // How often each call was made. While something is to fail, the stopped calls only.
   const std::map<int, std::uint64_t>& counts() const noexcept { return counts_; }
-  // The descriptor that a close(2) which failed was to close: /dev/null has its number now.
+  // The descriptor that a failed close(2) was to close. It is open on /dev/null now.
   std::optional<int> closed() const noexcept { return closed_; }
 
  private:
@@ -74,7 +78,7 @@ class Injector {
   bool has_begun_ = false;
   bool reached_ = false;
   std::uint64_t matching_ = 0;
-  std::set<pid_t> forked_;  // known to be copies of the program
+  std::set<pid_t> forked_;  // copies of the program
   std::map<int, std::uint64_t> counts_;
   std::optional<int> closed_;
 };

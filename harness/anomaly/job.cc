@@ -59,14 +59,14 @@ std::string text_of(const os::Fd& file) {
   }
 }
 
-// FNV-1a, to compare: campaign.py has the same.
+// FNV-1a, for comparisons: judge.py computes the same.
 std::string hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3;
   return std::to_string(hash);
 }
 
-// The processes of this namespace but this one and the bystander: "COMM STATE".
+// Lists the processes of this namespace except this one and the bystander: "COMM STATE".
 std::vector<std::pair<pid_t, std::string> > others(pid_t bystander) {
   std::vector<std::pair<pid_t, std::string> > found;
   for (const auto& entry : fs::directory_iterator{"/proc"}) {
@@ -83,15 +83,16 @@ std::vector<std::pair<pid_t, std::string> > others(pid_t bystander) {
   return found;
 }
 
-// How a process ended, by waitpid(2)'s status.
+// Describes how a process ended, given waitpid(2)'s status.
 Json ending(int status) {
   return {{"code", WIFEXITED(status) ? WEXITSTATUS(status) : -1},
           {"signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0}};
 }
 
-// What the child writes before it executes; no system call tells of it.
+// Memory that the child writes before it executes the program. A system call cannot carry the
+// number: the filter already stops them.
 struct Shared {
-  int listener;  // -1: not yet, -2 - errno: none
+  int listener;  // -1: not yet written; -2 - errno: the filter could not be installed
 };
 
 class Run {
@@ -109,7 +110,7 @@ class Run {
       serve(Clock::now() + 10s, [&] { return has_ended(); });
     }
     result_.update(ending(status_));
-    // What was sent a signal may take a while to end.
+    // A process that was sent a signal may take a while to end.
     Json left = Json::array();
     if (!serve(Clock::now() + 10s, [&] { return reaped_all(); })) {
       for (const auto& [pid, name] : others(bystander_)) left.push_back(name);
@@ -172,7 +173,7 @@ class Run {
     ::_exit(126);
   }
 
-  // It has the same number in the child.
+  // Returns a copy of the listener. `shared` has its number in the child.
   os::Fd listener_of(const Shared& shared) const {
     int number = -1;
     for (const auto end = Clock::now() + 60s; number == -1 && Clock::now() < end; ::usleep(20)) {
@@ -185,13 +186,13 @@ class Run {
         checked(::syscall(SYS_pidfd_getfd, process->fd(), number, 0), "pidfd_getfd"))};
   }
 
-  // Answers calls until then() or the end. Returns then().
+  // Answers calls until then() is true or time is up. Returns the last then().
   template <class Then>
   bool serve(Clock::time_point end, Then then) {
     while (true) {
       if (then()) return true;
       if (Clock::now() >= end) return false;
-      // The end of a process is looked for each millisecond, when no call comes.
+      // While no call arrives, check each millisecond whether the process has ended.
       std::array<pollfd, 1> watched{{{injector_ ? injector_->fd() : -1, POLLIN, 0}}};
       if (::poll(watched.data(), watched.size(), 1) <= 0) continue;
       if ((watched[0].revents & POLLIN) == 0 || !injector_->answer()) {
@@ -200,7 +201,6 @@ class Run {
     }
   }
 
-  // Waits for what has ended.
   void reap() {
     while (const auto any = os::wait_any(WNOHANG).value_or(std::nullopt)) {
       if (any->id != main_.id()) continue;
@@ -224,7 +224,7 @@ class Run {
     }
   }
 
-  // Where it hangs.
+  // Describes where each process hangs.
   std::string state_of(pid_t process) const {
     std::string all;
     for (const auto& [pid, name] : others(bystander_)) {
@@ -330,7 +330,7 @@ Bystander::Bystander() {
   process_ = *std::move(forked);
 }
 
-// It would be a zombie, or be waited for.
+// A bystander that was killed is a zombie, or was reaped.
 bool Bystander::lives() const {
   const std::string stat = text_of("/proc/" + std::to_string(pid()) + "/stat");
   return stat.find("(bystander) S") != stat.npos || stat.find("(bystander) R") != stat.npos;

@@ -18,19 +18,19 @@ namespace perfring::anomaly {
 struct Job {
   std::vector<std::string> command;  // begins with the program's path
   Injection injection;
-  unsigned long allocation = 0;  // the n-th fails, in place of a call
-  std::string preload;           // what makes it fail
+  unsigned long allocation = 0;  // fail the n-th allocation instead of a call
+  std::string preload;           // the library that makes it fail
   std::vector<std::pair<std::string, std::string> >
-      files;                      // names in its folder, and what is in them
+      files;                      // file names in the folder, and their contents
   std::vector<std::string> then;  // run afterwards, with nothing failing
-  int seconds = 60;               // then it hangs
+  int seconds = 60;               // a longer run counts as hung
 };
 
-// Throws std::exception for what is no job.
+// Throws std::exception if the JSON is not a valid job.
 Job job_of(const Json& json);
 
-// The processes of this PID namespace that belong to no job: process 1, and a bystander, whom the
-// job has no business to signal.
+// A process of this PID namespace that does not belong to the job. A job that signals it is at
+// fault.
 class Bystander {
  public:
   Bystander();
@@ -41,8 +41,8 @@ class Bystander {
   os::Process process_;
 };
 
-// Runs it in `folder`, which is emptied before. Returns what it did and left; the processes that it
-// left are ended. This process is 1 of its PID namespace.
+// Empties `folder` and runs the job in it. Returns what the job did and left; kills the processes
+// that it left. The caller must be process 1 of its PID namespace.
 Json run(const Job& job, const std::string& folder, const Bystander& bystander);
 
 }  // namespace perfring::anomaly

@@ -1,4 +1,4 @@
-"""What a run shows: whether anything is wrong with how it ended, what it said, and what it left."""
+"""Judges a run: whether anything is wrong with its end, its output, and what it left."""
 import re
 
 from catalogue import error_of
@@ -7,7 +7,7 @@ ENVIRONMENT = 2
 
 
 def hash_of(data):
-    """FNV-1a, as job.cc has it."""
+    """FNV-1a, the same as in job.cc."""
     value = 0xcbf29ce484222325
     for each in data:
         value = (value ^ each) * 0x100000001b3 & (1 << 64) - 1
@@ -15,7 +15,7 @@ def hash_of(data):
 
 
 def faults_in(flow, call, injection, result, baseline):
-    """What is wrong, a sentence for each."""
+    """Returns the faults of a run, one sentence each."""
     faults = []
     if not result["bystander"]:
         faults.append("the bystander is dead")
@@ -46,13 +46,13 @@ def in_library(call, injection, result):
 
 
 def is_of_injection(line, injection, result):
-    """Whether it is left because the call that would have freed it was not made."""
+    """Whether the injected failure itself explains this leftover: the call that would have freed it was not made."""
     if line.startswith("left: fd"):
         return injection.call == "close" and line.startswith(f"left: fd {result.get('closed')} /dev/null")
     if line.startswith("left: mapping"):
         return injection.call == "munmap"
     if line.startswith("left: child"):
-        # The call says that it is nobody's child.
+        # The failed call told the program that the child is not its own.
         return injection.call in ("wait4", "waitid") and injection.what != "EINTR"
     return False
 
@@ -64,8 +64,8 @@ def in_command(flow, result, baseline):
 
 
 def in_error(flow, call, injection, text):
-    """The error names the call; of a command, or what the system said of it. (Nothing can be said of why nothing can
-    be said.)"""
+    """Checks that the error names the call; a command's error may give the system's message instead. A command
+    whose write fails cannot report anything."""
     if injection.call in ("write", "writev") and not flow.is_of_library:
         return []
     words = list(call.words)
@@ -80,14 +80,14 @@ def in_error(flow, call, injection, text):
 
 
 def in_files(flow, injection, result, baseline):
-    """Files are whole: as they were, or as they are where nothing fails."""
+    """Checks that files are whole: as before the run, or as after a run in which nothing fails."""
     faults = []
     files = result["files"]
     for name in files:
         top = name.split("/")[0]
         if top not in flow.files and top not in flow.makes:
             faults.append(f"it has left the file {name}")
-    for name in flow.writes if injection.call != "cut" else ():  # it may be that file which is cut
+    for name in flow.writes if injection.call != "cut" else ():  # the cut file may be this one
         old = hash_of(flow.files[name].removeprefix("text:").encode())
         is_new = files.get(name) != old and (result.get("then") == 0 if flow.then
                                              else files.get(name) == baseline["files"].get(name))

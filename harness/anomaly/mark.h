@@ -1,9 +1,9 @@
 #ifndef HARNESS_ANOMALY_MARK_H_
 #define HARNESS_ANOMALY_MARK_H_
 
-/* The call by which a flow says that it begins and ends: prctl(2) of an option that no kernel has.
-   What is outside, as its own looks at what is left, is not made to fail. In C, for allocations.c.
- */
+/* The prctl(2) option, unknown to any kernel, by which a flow marks where it begins and ends.
+   Nothing is made to fail outside of the marks, such as the flow's own check of what is left.
+   This file is C because allocations.c includes it. */
 #define ANOMALY_MARK 0x616e6f6d
 
 #endif /* HARNESS_ANOMALY_MARK_H_ */

@@ -1,5 +1,5 @@
-// Faults of the kinds that the campaign is there to find. Each is as it may stand in a program, or
-// once stood in lib.
+// Faults of the kinds that the campaign must find. Each could be in a real program, or once was in
+// lib.
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -27,13 +27,13 @@ std::unexpected<std::string> failed(const char* call) {
   return std::unexpected(std::string{call} + ": " + std::generic_category().message(errno));
 }
 
-// One error path of two forgets what was opened before.
+// One of two error paths leaks the descriptor that was opened first.
 Prepared forgets_close(std::span<const std::string>) {
   return {.run = []() -> Told {
     const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0) return failed("epoll_create1");
     const int stop = ::eventfd(0, EFD_CLOEXEC);
-    if (stop < 0) return failed("eventfd");  // and epoll?
+    if (stop < 0) return failed("eventfd");  // the fault: epoll stays open
     epoll_event event{};
     const int added = ::epoll_ctl(epoll, EPOLL_CTL_ADD, stop, &event);
     const int error = errno;
@@ -45,9 +45,10 @@ Prepared forgets_close(std::span<const std::string>) {
   }};
 }
 
-// X-1: -1 is a process to kill(2): every one that this user may signal.
+// kill(2) takes -1, the result of a failed fork(2), for every process that this user may
+// signal.
 Prepared kills_all(std::span<const std::string>) {
-  // It is for the room alone.
+  // Safe in the room only.
   std::string first;
   std::getline(std::ifstream{"/proc/1/comm"}, first);
   if (first != "room") throw std::runtime_error{"process 1 is not the room's"};
@@ -76,7 +77,7 @@ Prepared trusts_mmap(std::span<const std::string>) {
   }};
 }
 
-// A pipe gives what there is; the rest is taken for lost.
+// A read from a pipe returns what is there now. The rest is never read, nor counted as lost.
 Prepared reads_once(std::span<const std::string>) {
   return {.run = []() -> Told {
     std::array<int, 2> ends{-1, -1};
@@ -94,7 +95,7 @@ Prepared reads_once(std::span<const std::string>) {
   }};
 }
 
-// Allocates where nothing may be thrown.
+// Allocates in a noexcept function.
 std::size_t length_of(std::size_t size) noexcept {
   return std::string(size, '.').size();
 }
@@ -102,7 +103,7 @@ Prepared allocates_in_noexcept(std::span<const std::string>) {
   return {.run = []() -> Told { return Account{length_of(100), 100, 0}; }};
 }
 
-// A child that nobody waits for where the pipe from it fails.
+// Does not wait for its child if the read from the pipe fails.
 Prepared leaves_a_child(std::span<const std::string>) {
   return {.run = []() -> Told {
     std::array<int, 2> ends{-1, -1};
@@ -125,7 +126,7 @@ Prepared leaves_a_child(std::span<const std::string>) {
   }};
 }
 
-// Says that something failed, and not what.
+// Reports that something failed, but not what.
 Prepared names_nothing(std::span<const std::string>) {
   return {.run = []() -> Told {
     const os::Fd file{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
@@ -134,7 +135,7 @@ Prepared names_nothing(std::span<const std::string>) {
   }};
 }
 
-// As a loop that takes any failure for EINTR.
+// Hangs like a loop that takes any failure for EINTR.
 Prepared tries_for_ever(std::span<const std::string>) {
   return {.run = []() -> Told {
     const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -144,8 +145,8 @@ Prepared tries_for_ever(std::span<const std::string>) {
   }};
 }
 
-// ARGUMENT: a file of the user's, which is cut before it is known whether there is something to
-// write.
+// ARGUMENT: a file of the user's. The flow truncates the file before it is sure to have a
+// replacement.
 Prepared cuts_a_file(std::span<const std::string> arguments) {
   if (arguments.empty()) throw std::runtime_error{"no file is given"};
   return {.run = [path = arguments.front()]() -> Told {

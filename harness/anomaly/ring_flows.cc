@@ -27,16 +27,16 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = Waiter::Clock;
 
-// Payloads that fill a page of ring within a hundred.
+// The payload's size. A hundred of these overflow a ring of one page.
 constexpr std::size_t kSize = 64;
 
-// BPF programs that output, in the place of a tool's own.
+// BPF programs that output. They take the place of a tool's own programs.
 struct Output {
   live::Emitter emitter;
   std::vector<std::uint32_t> cpus;
   PerfEventArray array;
   std::uint64_t attempted = 0;
-  // Whose entries stay when the flow ends, as PerfEventArrayBuffer and RingSet say.
+  // CPUs whose map entries outlive the flow, as PerfEventArrayBuffer and RingSet document.
   std::vector<std::uint32_t> may_stay{};
 
   std::uint32_t cpu() const { return cpus.front(); }
@@ -52,7 +52,8 @@ struct Output {
   void emit(std::uint32_t count) { emit(cpu(), count); }
 
   void forget() { attempted = 0; }
-  // The other events in the map: an output says that it finds one, though a dead one (-EOPNOTSUPP).
+  // Lists and deletes the events left in the map. An output to a CPU without an entry returns
+  // -ENOENT; one to a dead event returns -EOPNOTSUPP.
   std::string entries() {
     std::string found;
     for (const std::uint32_t each : cpus) {
@@ -80,7 +81,7 @@ Prepared prepared(const std::shared_ptr<Output>& output, std::function<Told()> r
   return {.run = std::move(run), .left = [output] { return output->entries(); }};
 }
 
-// Adds what a drain delivers.
+// Adds up the events that a drain delivers.
 struct Tally {
   Account& account;
   void operator()(const PerfEvent& event) const {
@@ -90,7 +91,8 @@ struct Tally {
   void operator()(std::uint32_t, const PerfEvent& event) const { (*this)(event); }
 };
 
-// More than the ring has room for; and one more, for the kernel to say what was lost.
+// Outputs more than the ring has room for, then one more, so that the kernel reports the lost
+// count.
 template <class Drain>
 Account overflow(Output& out, Drain drain) {
   Account account;
@@ -135,7 +137,7 @@ Prepared map(std::span<const std::string> arguments) {
     return overflow(*out, [&](const Tally& tally) { buffer->for_each(tally); });
   });
   flow.left = [left = flow.left, pin] {
-    ::unlink(pin.c_str());  // which the flow was to leave
+    ::unlink(pin.c_str());  // the flow is meant to leave the pin
     return left();
   };
   return flow;
@@ -193,7 +195,7 @@ Prepared drain(std::span<const std::string>) {
   }};
 }
 
-// The CPUs of a set: one that has just gone has no ring, so it is said. Its entries stay.
+// Returns the CPUs of a set, without a CPU that has just gone offline. The entries of all stay.
 std::vector<std::uint32_t> own(Output& out, const RingSet& set) {
   const Outside nothing_fails;
   std::vector<std::uint32_t> cpus;
@@ -220,7 +222,7 @@ Prepared flush(std::span<const std::string>) {
   });
 }
 
-// A loop as a tool has it, with CPUs that go and come back.
+// A tool's event loop, while a CPU goes offline and comes back.
 Prepared revive(std::span<const std::string>) {
   auto out = output();
   return prepared(out, [out]() -> Told {
@@ -239,7 +241,7 @@ Prepared revive(std::span<const std::string>) {
     if (const auto gone = set->cpu_changed(cpus.front(), false); !gone) return told(gone.error());
     round(5);
     if (const auto back = set->cpu_changed(cpus.front(), true); !back) {
-      // The ring goes on with its old event.
+      // The ring continues with its old event.
       round(1);
       if (account.delivered + account.lost != out->attempted)
         return std::unexpected("records are lost by a failure");

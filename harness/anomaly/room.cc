@@ -1,9 +1,9 @@
-// room FOLDER: runs jobs, one for each line of stdin, each in namespaces where it can harm nobody:
-// of processes, of mounts and, unless this is root, of users. FOLDER gets a file system of its own.
-// Answers each job by a line of JSON. `room --calls` prints the names of the calls that it can make
-// fail.
+// room FOLDER: reads jobs from stdin, one JSON object per line, and answers each with a line of
+// JSON. Jobs run in namespaces where they can do no harm: PID, mount and, unless this is root,
+// user. FOLDER gets a file system of its own. `room --calls` prints the names of the calls that it
+// can make fail.
 //
-// Exit codes: 0, 2 for what is no job, 3 where there are no such namespaces.
+// Exit codes: 0, 2 for a bad job, 3 if the system does not allow such namespaces.
 
 #include <fcntl.h>
 #include <sched.h>
@@ -42,7 +42,7 @@ bool write_file(const char* path, const std::string& text) {
   return file.good();
 }
 
-// This user alone is known there, by his own number.
+// The namespace maps this user and group only, to the same numbers.
 bool enter_user_namespace() {
   const std::string user = std::to_string(::getuid()), group = std::to_string(::getgid());
   if (::unshare(CLONE_NEWUSER) != 0) return false;
@@ -63,7 +63,7 @@ int serve(const std::string& folder) {
   return kHolds;
 }
 
-// Process 1 of the namespace: no signal from within reaches it.
+// Runs as process 1 of the namespace: no signal from inside the namespace can kill it.
 int furnish(const std::string& folder) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
@@ -74,7 +74,7 @@ int furnish(const std::string& folder) {
     return refused("a tmpfs");
   if (::mkdir((folder + "/run").c_str(), 0755) != 0) return refused("a folder");
   if (::mkdir((folder + "/bpf").c_str(), 0755) != 0) return refused("a folder");
-  // Where there is none, the flow that needs it says so.
+  // If bpffs cannot be mounted, the flow that needs it reports so.
   static_cast<void>(::mount("bpf", (folder + "/bpf").c_str(), "bpf", 0, nullptr));
   return serve(folder);
 }

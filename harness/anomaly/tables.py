@@ -1,4 +1,4 @@
-"""The tables of README.md: flows by calls, and how often each was made to fail."""
+"""Writes the tables of README.md: how often each call was made to fail in each flow."""
 import os
 import pathlib
 
@@ -8,7 +8,7 @@ BEGIN, END = "<!-- written by campaign --all --update -->\n", "<!-- until here -
 
 
 def table(title, names, counts):
-    """The calls of these flows, a row for each; in each column a flow."""
+    """Returns a table with one row per call and one column per flow."""
     calls = sorted({call for flow, call in counts if flow in names})
     rows = [f"| {title} | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
     for call in calls:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What stands in two places agrees: README.md's tables have the flows of flows.json and calls of errnos.txt, which has
-# the calls that room.cc knows, by errnos that there are; flows.json has the flows of flows.cc; and the commands of
-# `perfring` each have one.
+# Checks that tables agree: README.md's tables list the flows of flows.json and calls of errnos.txt;
+# errnos.txt lists the calls of calls.cc, with existing errnos; flows.json lists the flows of
+# flows.cc, and has a flow for each command of `perfring`.
 # usage: tables_test.sh, in the workspace's folder
 set -u
 . lib/perfring/testing/test.sh
@@ -11,7 +11,7 @@ calls=$($here/room --calls | sort)
 known=$(sed -n 's/^\([a-z0-9_]*\) | .*/\1/p' $here/errnos.txt | grep -v -x -e malloc -e cut | sort)
 [ "$calls" = "$known" ] || fail "calls.cc and errnos.txt differ: $(diff <(echo "$calls") <(echo "$known"))"
 
-flows=$($here/flows | grep -v -x probed | sort) # which the flow uprobe's child runs
+flows=$($here/flows | grep -v -x probed | sort) # run by the child of the flow uprobe
 in_json=$(sed -n 's/.*"command": "{flows} \([a-z_]*\).*/\1/p' $here/flows.json | sort)
 [ "$flows" = "$in_json" ] || fail "flows.cc and flows.json differ: $(diff <(echo "$flows") <(echo "$in_json"))"
 
@@ -36,7 +36,8 @@ calls = catalogue.read_calls()
 wrong += [row for row in rows if row not in ("library", "program") and not (row in calls and calls[row].errnos)]
 sums = [int(each) for line in text.splitlines() if line.startswith("| **all**") for each in line.split("|")[2:-1]]
 names = sum(heads, [])
-# A drain calls nothing that can fail, and allocates nothing; a limit may leave out the allocations of the others.
+# A drain makes no call that can fail and allocates nothing. The other flows here allocate only, and
+# a limit may leave them out.
 none = {"drain"} | {flow.name for flow in flows if not flow.has_calls}
 wrong += [name for name, count in zip(names, sums) if count == 0 and name not in none]
 if sum(sums) < 5000 or not text.startswith(f"{sum(sums)} injections."):

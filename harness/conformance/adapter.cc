@@ -48,8 +48,8 @@ bool take_line(std::string_view line, Printed& printed) {
 
 struct OneRun {
   Ended ended{};
-  bool late = false;       // it had used its time
-  double cpu_seconds = 0;  // that it has used
+  bool late = false;  // it exceeded limits.seconds
+  double cpu_seconds = 0;
 };
 
 double cpu_seconds_of_children() {
@@ -71,7 +71,7 @@ OneRun run_once(const std::string& command, const RingImage& image, const Case& 
                      [&] {
                        ::setsid();
                        confine(limits);
-                       if (::getppid() != parent) ::_exit(1);  // it ended before
+                       if (::getppid() != parent) ::_exit(1);  // the parent ended before confine()
                      }};
   OneRun run;
   child.wait_for_end([&] {
@@ -79,14 +79,14 @@ OneRun run_once(const std::string& command, const RingImage& image, const Case& 
     run.late = took.count() > limits.seconds;
     return run.late || (limits.stop != nullptr && *limits.stop);
   });
-  child.signal_group(SIGKILL);  // setsid(2) has made one
+  child.signal_group(SIGKILL);  // the group that setsid(2) created
   run.ended = child.wait();
   run.cpu_seconds = cpu_seconds_of_children() - before;
   descendants.end();
   return run;
 }
 
-// Returns whether it ended as it should.
+// Returns true if the adapter ended well. Otherwise worsens the cell.
 bool ended_well(const std::string& command, const OneRun& run, const ProcessLimits& limits,
                 Cell& cell) {
   const Ended& ended = run.ended;
@@ -106,7 +106,7 @@ bool ended_well(const std::string& command, const OneRun& run, const ProcessLimi
     cell.worsen(Outcome::Hangs, fmt::format("no end within {} s", limits.seconds));
     return false;
   }
-  // One that ignores SIGXCPU is killed a second later.
+  // The kernel kills an adapter that ignores SIGXCPU a second later.
   if (ended.exit_code == kKilled && run.cpu_seconds >= limits.cpu_seconds) {
     cell.worsen(Outcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
     return false;
@@ -139,7 +139,7 @@ std::string why_no_line(const std::string& line) {
   return "a line that is not in the protocol: '" + line + "': print other text to stderr";
 }
 
-// Returns whether more turns can show more.
+// Runs one turn. Returns false if further turns cannot show more.
 bool adapters_turn(const std::string& command, const Vector& vector, const Turn& turn,
                    RingImage& image, std::vector<Event>& so_far, const ProcessLimits& limits,
                    Cell& cell) {

@@ -1,4 +1,4 @@
-// The lines that adapters and other programs print, and how adapters end.
+// Tests of the lines that adapters and other programs print, and of how adapters end.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(ReaderTest, BpftoolsJsonIsEvents) {
   EXPECT_FALSE(reader_of("bpftool").read(R"([{"type":9,)").has_value());
 }
 
-// Lines that bpftrace 0.17 and perf 6.1 print.
+// The output is genuine: bpftrace 0.17 and perf 6.1 print such lines.
 TEST(ReaderTest, BpftracesLinesAreTheWordsOfPayloads) {
   const auto read =
       reader_of("bpftrace")
@@ -62,7 +62,7 @@ TEST(ReaderTest, BpftracesLinesAreTheWordsOfPayloads) {
 }
 
 TEST(ReaderTest, PerfTracesLinesAreTheTextOfPayloads) {
-  // 2 and the first bytes of 0x3c6ef372fe94f82a, as they lie in memory.
+  // 2 and the first bytes of 0x3c6ef372fe94f82a, in memory order.
   const std::string text =
       std::endian::native == std::endian::little ? "2000000000000000a28f" : "0000000000000020c3e6";
   const auto read = reader_of("perf-trace")
@@ -115,7 +115,8 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
   EXPECT_THAT(sleeps.detail, HasSubstr("no end within 0.3 s"));
 }
 
-// As a kernel's ring it has one length: the adapter's call fails, and this process reads on.
+// Like a kernel's ring, the file has a fixed length: the adapter's call fails, and this process can
+// still read the ring.
 TEST(AdapterTest, ARingThatTheAdapterCutsOffStaysWhole) {
   for (const std::string cut :
        {R"(truncate -s 0 "$0")", R"(truncate -s 5000 "$0")", R"((: >"$0"))"}) {
@@ -126,7 +127,7 @@ TEST(AdapterTest, ARingThatTheAdapterCutsOffStaysWhole) {
   }
 }
 
-// It says so each time that it is asked, and it is asked once more than the case has turns.
+// The adapter reports the error in each drain, and it is run once more than the case has turns.
 TEST(AdapterTest, AnErrorInTheDrainAfterTheLastIsASecondOne) {
   const std::string file = ::testing::TempDir() + "/complains.py";
   std::ofstream{file} << R"(
@@ -145,7 +146,7 @@ print("tail", head)
   EXPECT_EQ(cell.detail, "a second error for one malformed record");
 }
 
-// A program that ignores these (Python does) passes that on to those that it starts.
+// A program that ignores these signals, as Python does, passes this on to the programs it starts.
 TEST(AdapterTest, SignalsThatThisProgramIgnoresEndTheAdapter) {
   const auto before = ::signal(SIGXFSZ, SIG_IGN);
   const auto before_pipe = ::signal(SIGPIPE, SIG_IGN);
@@ -155,7 +156,7 @@ TEST(AdapterTest, SignalsThatThisProgramIgnoresEndTheAdapter) {
   ::signal(SIGPIPE, before_pipe);
 }
 
-// Neither a child, nor a daemon of a daemon, each in a session of its own.
+// Neither a child nor a daemon of a daemon, each in a session of its own.
 TEST(AdapterTest, NoProcessOfTheAdapterIsLeftRunning) {
   const std::string file = ::testing::TempDir() + "/left_running";
   const std::string daemons = ::testing::TempDir() + "/daemons.py";

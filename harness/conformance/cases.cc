@@ -70,7 +70,7 @@ std::unexpected<std::string> wrong(std::string_view what) {
   return std::unexpected(fmt::format("'{}' is not understood", what));
 }
 
-// Builds the cases line by line. Steps of harness/script are gathered, and parsed there.
+// Builds the cases line by line. Collects the steps of harness/script, whose parser reads them.
 class Reader {
  public:
   Done line(std::string_view line);
@@ -210,7 +210,7 @@ Done Reader::expect(const Words& words) {
       wanted.push_back({.kind = Kind::Bad});
     } else if (word == "lost" || word == "maybe") {
       const auto value = argument();
-      if (!value || now().cpus > 1) return wrong(word);  // of which CPU?
+      if (!value || now().cpus > 1) return wrong(word);  // ambiguous: which CPU?
       wanted.push_back({word == "lost" ? Kind::Lost : Kind::Maybe, *value});
     } else if (word == "cut") {
       const auto output = argument();

@@ -1,8 +1,8 @@
 #ifndef HARNESS_CONFORMANCE_CASES_H_
 #define HARNESS_CONFORMANCE_CASES_H_
 
-// The cases of the conformance suite, as cases.txt states them: a producer's script, the turns of
-// the consumer in it, and the outcomes that are right.
+// The cases of the conformance suite, parsed from cases.txt: a producer's script, the consumer's
+// turns in it, and the right outcomes.
 
 #include <cstdint>
 #include <expected>
@@ -18,17 +18,17 @@
 
 namespace perfring::conformance {
 
-// An outcome that is accepted beside the strict one.
+// An outcome that is accepted in addition to the strict one.
 enum class Accept : std::uint8_t { Silent, Errors, Stops, Guesses };
 const char* to_string(Accept accept);
 const char* reason(Accept accept);
 std::span<const Accept> all_accepts();
 
-// An event that a turn must bring.
+// An event that a turn must deliver.
 struct Wanted {
   enum class Kind : std::uint8_t { Sample, Lost, Bad, Maybe };
   Kind kind = Kind::Sample;
-  std::uint64_t number = 0;            // of the output, or of lost records
+  std::uint64_t number = 0;            // number of the output, or the lost count
   std::optional<std::uint64_t> cut{};  // only this many bytes of the sample
 };
 
@@ -48,24 +48,25 @@ struct Patch {
   };
   Field field = Field::Head;
   std::uint64_t output = 0;
-  std::uint64_t value = 0;  // stored in the field; added to data_head
+  std::uint64_t value = 0;  // stored in the field; for Head, added to data_head
 };
 struct Registered {};
-// The steps that follow happen on this CPU, in its ring.
+// The steps that follow run on this CPU, and write to its ring.
 struct OnCpu {
   std::uint64_t cpu = 0;
 };
-// That CPU goes offline, or comes back: its event is dead from the first on (K34).
+// The current CPU goes offline, or comes back. Its event is dead once it has gone offline (K34).
 struct Hotplug {
   bool online = false;
 };
-// `turns` times an output of `bytes` bytes and a drain, whose events follow from the ledger.
+// `turns` times: an output of `bytes` bytes, then a drain. The expected events follow from the
+// ledger.
 struct Laps {
   std::uint64_t turns = 0;
   std::uint64_t bytes = 0;
 };
 struct Drain {
-  bool stated = false;  // the case states the events; otherwise they follow from the ledger
+  bool stated = false;  // whether the case states the events; else they follow from the ledger
   std::vector<Wanted> wanted{};
 };
 using Part =
@@ -75,19 +76,19 @@ struct Case {
   std::string id;
   std::string title;
   std::uint64_t since = 1;
-  bool reachable = false;            // a real kernel does it
+  bool reachable = false;            // a real kernel can write it
   bool exact = false;                // only in a ring of this size
-  bool is_long = false;              // of programs as they are, and only if it is asked for
+  bool is_long = false;              // only for unmodified programs, and only if named
   std::uint64_t cpus = 1;            // each has a ring
-  std::set<std::uint64_t> absent{};  // those of the CPUs that are offline from the beginning
+  std::set<std::uint64_t> absent{};  // CPUs that are offline from the beginning
   std::vector<std::string> facts{};
   std::vector<Accept> accepts{};
   script::Settings settings{};
   std::vector<Part> parts{};
-  std::string text{};  // as it is stated
+  std::string text{};  // its lines in cases.txt
 
   bool accepts_it(Accept accept) const;
-  // Whether it is of other wakeups than one for each record.
+  // Whether the case has other wakeups than one per record.
   bool asks_for_wakeups() const { return settings.watermark || settings.wakeup != 1; }
 };
 
@@ -97,11 +98,11 @@ struct Suite {
   std::vector<Case> long_cases;
 };
 
-// An error names the line and the reason.
+// The error names the line and the reason.
 std::expected<Suite, std::string> parse_suite(std::string_view text);
-// The suite of cases.txt, which is compiled into the program.
+// Returns the suite of cases.txt, which is compiled into the program.
 const Suite& suite();
-// nullptr if no case has this id.
+// Returns nullptr if no case has this id.
 const Case* find_case(std::string_view id);
 
 }  // namespace perfring::conformance

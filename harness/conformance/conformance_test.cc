@@ -1,5 +1,5 @@
-// The cases, the vectors made of them, the judge, and the self-check: perfring is right in every
-// case, and each planted fault gets the outcome that is expected of it.
+// Tests of the cases, of the vectors built from them, and of the judge. The self-check: perfring is
+// right in every case, and each planted fault gets its expected outcome.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST(ProducerTest, TheExpectedEventsAreThoseOfTheLedger) {
   EXPECT_GE(compared, 50U);
 }
 
-// The slow consumer of lib's tests, which shares no code with the drain.
+// The reference is the slow consumer of lib's tests, which shares no code with the drain.
 TEST(VectorTest, TheReferenceConsumerReadsWhatIsExpected) {
   std::size_t compared = 0;
   for (const Case& of : suite().cases) {
@@ -151,7 +151,7 @@ void collect_names(const Json& of, std::set<std::string>& names) {
   if (of.is_object()) {
     for (const auto& [name, value] : of.items()) names.insert(name);
   }
-  if (!of.is_structured()) return;  // to iterate over one that is not is to get it again
+  if (!of.is_structured()) return;  // iterating over a scalar yields the scalar itself
   for (const Json& each : of) collect_names(each, names);
 }
 
@@ -175,7 +175,7 @@ TEST(VectorTest, BytesAreTextWithRepetitionsCounted) {
   EXPECT_EQ(to_text(bytes), "01ab a5*30 02");
 }
 
-// Of size-0: sample 0, an error, and perhaps samples 1 and 2.
+// The case size-0 expects sample 0, an error, and perhaps samples 1 and 2.
 class JudgeTest : public ::testing::Test {
  protected:
   const Case& of = the("size-0");
@@ -210,7 +210,7 @@ TEST_F(JudgeTest, AnAcceptableOutcomeNamesWhatTheCaseAccepts) {
   EXPECT_THAT(judged({first, error, third}).accepted, ::testing::ElementsAre(Accept::Guesses));
 }
 
-// Of head-off-the-grid: an error, and perhaps the sample, which is intact; in either order.
+// The case expects an error, and perhaps the sample, which is intact; in either order.
 TEST_F(JudgeTest, AnErrorMayComeBehindTheIntactRecordAtTheWrongHeader) {
   const Case& off = the("head-off-the-grid");
   const std::vector<Event> wanted = vector_of(off).turns[0].expected;
@@ -230,7 +230,7 @@ TEST_F(JudgeTest, AnErrorMayComeBehindTheIntactRecordAtTheWrongHeader) {
   EXPECT_EQ(judged({third, error}).accepted, Accepts{Accept::Guesses}) << "sample 0 is lost";
 }
 
-// Whether it is behind the malformed record, or is overwritten by it, and wherever the tail stays.
+// Whether it follows the malformed record or is overwritten by it, and wherever the tail stays.
 TEST_F(JudgeTest, AnIntactRecordIsNeverLostWithoutAWord) {
   const Cell behind = judged({first});
   EXPECT_EQ(behind.outcome, Outcome::Loses);
@@ -258,7 +258,7 @@ TEST_F(JudgeTest, BytesThatNobodyWroteAreGarbage) {
   EXPECT_EQ(judged({first, {.kind = Kind::Lost, .lost = 1}, error}).outcome, Outcome::Garbage);
 }
 
-// Of payload-0: a sample of 4 bytes, all of them padding, whose values are nobody's.
+// The case payload-0 has a sample of 4 bytes. All are padding, which may have any value.
 TEST_F(JudgeTest, PaddingIsDeliveredAndMayBeAnything) {
   const Case& padded = the("payload-0");
   const std::vector<Event> wanted = vector_of(padded).turns[0].expected;
@@ -288,7 +288,7 @@ TEST_F(JudgeTest, ALostOfAnotherCountNamesWhatWasDue) {
             "nobody wrote: LOST 1");
 }
 
-// In a turn of its own as in the turn of the first: a consumer that is asked again says it again.
+// A consumer may repeat an error in a later turn or in the same one. Both are judged alike.
 TEST_F(JudgeTest, AnErrorThatComesOnceMoreIsJudgedAsInOneTurn) {
   const Case& off = the("head-off-the-grid");
   const std::vector<Event> wanted = vector_of(off).turns[0].expected;
@@ -332,7 +332,7 @@ TEST_F(JudgeTest, AnErrorInAnIntactRingIsGarbage) {
   EXPECT_EQ(of_a_plain_case({a, error, b, whole(2)}).outcome, Outcome::Garbage);
 }
 
-// Of cpus-lost-on-one: the rings' events in any order among each other.
+// The events of several rings may come in any order relative to each other.
 TEST_F(JudgeTest, SeveralRingsHaveAnOrderEach) {
   const Case& two = the("cpus-2");
   const std::vector<Event> here{whole(0), whole(1)};
@@ -385,7 +385,7 @@ TEST(SelfCheckTest, PerfringIsRightInEveryCase) {
   }
 }
 
-// The worst of its cases, as the catalogue has it.
+// The worst outcome of all cases is the catalogue's.
 TEST(SelfCheckTest, EachFaultGetsTheOutcomeThatTheCatalogueSays) {
   std::vector<Vector> vectors;
   for (const Case& of : suite().cases) vectors.push_back(vector_of(of));

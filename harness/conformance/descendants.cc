@@ -36,7 +36,7 @@ Descendants::Descendants() {
   }
 }
 
-// Another may have the id of one that was reaped meanwhile.
+// A pid alone does not tell: another process may have the pid of a child that was reaped meanwhile.
 bool Descendants::is_from_before(pid_t child) const {
   const auto found = before_.find(child);
   if (found == before_.end()) return false;
@@ -50,7 +50,7 @@ void Descendants::end() const {
     for (const pid_t child : children(none)) {
       if (is_from_before(child)) continue;
       auto adopted = os::Process::adopt(child);
-      // One that may not be signalled, as another user's, is not waited for either.
+      // Do not wait for a process that may not be signaled, such as another user's.
       any = (adopted && adopted->signal(SIGKILL)) || any;
     }
   }

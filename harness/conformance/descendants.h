@@ -9,14 +9,14 @@
 
 namespace perfring::conformance {
 
-// What a consumer leaves running: in a session of its own, or cloned untraced. Once the consumer
-// has ended, it is this process's child, as are its own children when it ends in turn. The children
-// that this process has before are nobody's consumers.
+// The processes that a consumer leaves running, even in a session of their own, or cloned untraced.
+// They become this process's children when the consumer ends, and so do their own children when
+// they end. Children that this process had before are left alone.
 class Descendants {
  public:
-  // Throws std::system_error if this process cannot see its children or have theirs.
+  // Throws std::system_error if this process cannot list its children, or cannot adopt theirs.
   Descendants();
-  // Ends all of them, and theirs.
+  // Kills all of them, and their descendants.
   void end() const;
 
  private:

@@ -40,7 +40,7 @@ ino_t inode_of(int fd) {
 Opened::Opened()
     : file{checked(::memfd_create("perf_event", MFD_CLOEXEC | MFD_ALLOW_SEALING), "memfd_create")},
       wake{checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")} {
-  checked(::ftruncate(file.get(), 4096), "ftruncate");  // something to read, for was_read()
+  checked(::ftruncate(file.get(), 4096), "ftruncate");  // one page to read, for was_read()
 }
 
 Opened::~Opened() {
@@ -49,7 +49,7 @@ Opened::~Opened() {
   if (!memory.empty()) ::munmap(memory.data(), memory.size());
 }
 
-// The program's descriptor has the same offset, which a read moves.
+// The program's descriptor shares this one's offset, which a read moves.
 bool Opened::was_read() const {
   return ::lseek(file.get(), 0, SEEK_CUR) > 0;
 }
@@ -83,14 +83,14 @@ EmulatedCalls::EmulatedCalls(TracedProcess& process, Playing& playing, live::Emi
       map_{emitter != nullptr
                ? checked(::fcntl(emitter->map_fd(), F_DUPFD_CLOEXEC, 0), "fcntl(F_DUPFD_CLOEXEC)")
                : checked(::memfd_create("bpf_map", MFD_CLOEXEC), "memfd_create")} {
-  if (loads_programs && emitter == nullptr) {  // where the kernel refuses it, it says so to them
+  if (loads_programs && emitter == nullptr) {  // a kernel that refuses will tell the program so
     auto map = os::bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 64, 0);
     if (map) map_ = *std::move(map);
   }
   if (const auto info = os::bpf_map_info_of(map_.get())) map_id_ = info->id;
 }
 
-// The kernel's own events have an id each, and one inode for all of them.
+// The kernel's own events share one inode, but each has an id.
 Opened* EmulatedCalls::event_of(pid_t thread, int fd) {
   const os::Fd copy = process_.copy_of(thread, fd);
   const ino_t inode = inode_of(copy.get());
@@ -131,7 +131,7 @@ CallAnswer EmulatedCalls::answer(const seccomp_notif& call) {
     case Emulated::Pselect:
     case Emulated::PselectTime64:
       return poll(call);
-    case Emulated::EpollWait:  // the program sleeps and wakes by itself
+    case Emulated::EpollWait:  // by the kernel: eventfds wake the program
       if (std::ranges::find(epolls_, static_cast<int>(call.data.args[0])) != epolls_.end()) {
         playing_.on_wait();
       }
@@ -175,7 +175,7 @@ CallAnswer EmulatedCalls::open(const seccomp_notif& call) {
   return {.fd = events_.back()->file.get()};
 }
 
-// The files that say which CPUs there are: those of the case, on any machine (P9).
+// Answers the opening of a CPU list: it lists the case's CPUs, on any machine (P9).
 CallAnswer EmulatedCalls::open_file(const seccomp_notif& call, std::uint64_t path) {
   const Case& of = playing_.played();
   for (const std::string_view name : {"online", "possible", "present"}) {
@@ -227,7 +227,7 @@ CallAnswer EmulatedCalls::bpf(const seccomp_notif& call) {
   }
 }
 
-// An update of the kernel's own map is carried out here: its producer comes right after it.
+// Updates the kernel's own map itself, because the producer writes right after the update.
 CallAnswer EmulatedCalls::update_map(pid_t thread, const bpf_attr& attr) {
   std::uint32_t key = 0;
   std::uint32_t fd = 0;

@@ -1,9 +1,9 @@
 #ifndef HARNESS_CONFORMANCE_EMULATED_CALLS_H_
 #define HARNESS_CONFORMANCE_EMULATED_CALLS_H_
 
-// The system calls of a traced program on perf events and on maps of perf events, answered in the
-// kernel's place, or, where the machine's own kernel is the producer, watched. Calls on anything
-// else are left to the kernel.
+// Answers a traced program's system calls on perf events and on maps of perf events in the kernel's
+// place. If the machine's own kernel is the producer, only watches them. Leaves all other calls to
+// the kernel.
 
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -33,10 +33,10 @@ inline pid_t thread_of(const seccomp_notif& call) {
   return static_cast<pid_t>(call.pid);
 }
 
-// Why the machine's own kernel cannot play this case, in this process.
+// Returns why the machine's own kernel cannot play this case in this process, or nullopt.
 std::optional<std::string> why_not_live(const Case& of);
 
-// A perf event of the program's, and its ring once it is mapped.
+// A perf event of the program, and its ring once it is mapped.
 struct Opened {
   Opened();
   ~Opened();
@@ -44,36 +44,36 @@ struct Opened {
   Opened& operator=(const Opened&) = delete;
 
   void make_ring(const script::Settings& settings);
-  // Takes an event of the machine's kernel, and moves its data_head and data_tail to `start`.
+  // Plays on an event of the machine's kernel: moves its data_head and data_tail to `start`.
   void make_live(live::Emitter& emitter);
   std::uint64_t pages() const { return memory.size() / 4096 - 1; }  // of data, once it is mapped
-  // Whether read(2) was called on the descriptor, which gives no count here.
+  // Whether the program called read(2) on the descriptor. Its count is not emulated.
   bool was_read() const;
   perf_event_mmap_page& page() const {
     return *reinterpret_cast<perf_event_mmap_page*>(memory.data());
   }
   void set_enabled(bool enabled);
-  // Whether a wakeup has been announced since the last call.
+  // Returns true if a wakeup was announced since the last call.
   bool take_flag() const;
-  // The wakeup that take_flag() took has reached nobody.
+  // Restores the wakeup that take_flag() took, because it reached nobody.
   void put_flag_back() const;
 
   perf_event_attr attr{};
   std::size_t cpu = 0;
-  os::Fd file;                    // what the program has as its descriptor
-  std::uint64_t id = 0;           // of the machine's kernel
-  os::Fd wake;                    // an eventfd, which stands for it in epoll instances (P16)
-  std::span<std::byte> memory{};  // the control page and the data pages
-  std::unique_ptr<rig::SimulatedRing> ring{};  // one of these two
+  os::Fd file;           // the program has a copy of this descriptor
+  std::uint64_t id = 0;  // the event's id in the machine's kernel
+  os::Fd wake;           // an eventfd, which stands in for the event in epoll instances (P16)
+  std::span<std::byte> memory{};               // control page and data pages
+  std::unique_ptr<rig::SimulatedRing> ring{};  // either this or `live`
   std::unique_ptr<LiveRing> live{};
   std::unique_ptr<kernel::EventfdWaiter> waiter{};
-  std::vector<std::uint64_t> bases{};  // where the program has mapped the ring
+  std::vector<std::uint64_t> bases{};  // addresses at which the program has mapped the ring
   std::uint64_t start = 0;             // data_head and data_tail before the case
   bool of_32_bits = false;
-  int epoll = -1;  // the instance that it is in
+  int epoll = -1;  // the epoll instance that contains it
 };
 
-// The decisions that are the case's.
+// Callbacks for the decisions that depend on the case.
 class Playing {
  public:
   virtual ~Playing() = default;
@@ -90,8 +90,8 @@ class Playing {
 
 class EmulatedCalls {
  public:
-  // With an emitter, events and maps are the machine's kernel's own: its map is the program's.
-  // Without one, the map is the kernel's own all the same where programs are loaded that use it.
+  // With an emitter, events and maps are the machine kernel's, and the program gets the emitter's
+  // map. Without one, the map is still the kernel's if the program loads BPF programs that use it.
   EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter,
                 bool loads_programs);
 
@@ -100,20 +100,20 @@ class EmulatedCalls {
   void mapped(std::uint64_t base) { mapping_->bases.push_back(base); }
   // Whether a thread of the program is in a call that waits for its rings.
   bool is_waited_for() const;
-  // Ends the polls whose rings have become readable, or that have waited as long as they asked for.
+  // Ends the polls that have a readable ring, or have timed out.
   void end_polls();
-  // Leaves the polls that have a mask of signals to the kernel, without their rings: the program is
-  // about to get SIGINT, and may let no signal through but there.
+  // Hands the polls with a signal mask to the kernel, without their rings. The program is about to
+  // get SIGINT, and may have it unblocked only in such a call.
   void end_masked_polls();
 
  private:
   using Clock = std::chrono::steady_clock;
-  // A poll(2) or select(2) that goes on until its deadline.
+  // A poll(2) or select(2) that waits until its deadline.
   struct Poll {
     seccomp_notif call;
     std::vector<pollfd> asked{};
-    std::vector<Opened*> rings{};  // of each descriptor, nullptr for others
-    std::vector<os::Fd> others{};  // copies of those
+    std::vector<Opened*> rings{};  // of each descriptor; nullptr if it has none
+    std::vector<os::Fd> others{};  // copies of the descriptors that are not rings
     Clock::time_point deadline{};
   };
 
@@ -139,13 +139,13 @@ class EmulatedCalls {
   Playing& playing_;
   live::Emitter* const emitter_;
   std::vector<std::unique_ptr<Opened>> events_;
-  Opened* mapping_ = nullptr;  // the event whose ring is being mapped
+  Opened* mapping_ = nullptr;  // its ring is being mapped
   os::Fd map_;
-  std::uint32_t map_id_ = 0;  // of the kernel's own
-  os::Fd cpu_list_;           // the last one that was opened
-  std::vector<int> epolls_;   // instances that have a ring's descriptor
+  std::uint32_t map_id_ = 0;  // if the map is the kernel's, else 0
+  os::Fd cpu_list_;           // the list that was opened last
+  std::vector<int> epolls_;   // epoll instances that contain a ring
   std::vector<Poll> polls_;
-  // Rings whose wakeup was put back: the poll that was to report it was interrupted by a signal.
+  // Rings that have their wakeup back: a signal interrupted the poll that was to report it.
   std::set<const Opened*> unanswered_;
 };
 

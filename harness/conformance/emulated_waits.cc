@@ -1,4 +1,4 @@
-// The calls by which a traced program maps its rings, and waits for them.
+// The calls by which a traced program maps its rings and waits for them.
 
 #include <fmt/format.h>
 #include <linux/audit.h>
@@ -38,7 +38,7 @@ constexpr std::array<Set, 3> kSets{{{POLLIN, POLLIN | POLLRDNORM | POLLRDBAND | 
                                     {POLLOUT, POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR},
                                     {POLLPRI, POLLPRI}}};
 
-// Whole words of the program's, which is what the kernel reads and writes.
+// Returns the size of a set. The kernel reads and writes whole words of the program's size.
 std::size_t bytes_of_set(const seccomp_data& call) {
   const std::uint64_t word = call.arch == AUDIT_ARCH_I386 ? 4 : 8;
   const std::uint64_t bits = std::min<std::uint64_t>(call.args[0], 65536);
@@ -51,20 +51,21 @@ bool has_mask(const seccomp_data& call) {
   return call.args[is_select(which) ? 5 : 3] != 0;
 }
 
-// It reports the signals of the process that polls it, which no copy does.
+// Whether `fd` is a signalfd. A signalfd reports the signals of the process that polls it, so this
+// process cannot poll a copy.
 bool is_signalfd(int fd) {
   std::error_code error;
   const auto link = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error);
   return link == "anon_inode:[signalfd]";
 }
 
-// Where such a call has its time limit: two words, the second of microseconds or nanoseconds.
+// Where a call has its time limit: two words, the second in microseconds or nanoseconds.
 struct Time {
   std::uint64_t address = 0;
-  bool is_narrow = false;  // words of 32 bits, in the older calls of i386
-  std::int64_t unit = 1;   // nanoseconds
+  bool is_narrow = false;  // 32-bit words, in the older i386 calls
+  std::int64_t unit = 1;   // of the second word, in nanoseconds
 };
-// nullopt: there is no limit.
+// Returns nullopt if the call has no time limit.
 std::optional<Time> time_of(const seccomp_data& call) {
   const Emulated which = emulated(call);
   const bool old = which != Emulated::PpollTime64 && which != Emulated::PselectTime64;
@@ -76,8 +77,8 @@ std::optional<Time> time_of(const seccomp_data& call) {
 
 }  // namespace
 
-// As perf_mmap() (kernel/events/core.c at v6.18) has it: shared, of a power of two of data pages
-// from offset 0 on, and another mapping of a ring as long as the first.
+// Checks what perf_mmap() checks (kernel/events/core.c at v6.18): a shared mapping from offset 0,
+// with a power of two of data pages. Another mapping of a ring must be as long as the first.
 MapAnswer EmulatedCalls::map(pid_t thread, const MapCall& call) {
   Opened* const event = event_of(thread, call.fd);
   if (event == nullptr) return {};
@@ -131,9 +132,9 @@ CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
     return {.by_kernel = true};
   }
   if (operation == EPOLL_CTL_ADD && event->epoll == instance) {
-    operation = EPOLL_CTL_MOD;  // a call that a signal has interrupted comes once more
+    operation = EPOLL_CTL_MOD;  // the program repeats a call that a signal has interrupted
   } else if (operation == EPOLL_CTL_ADD && event->epoll >= 0) {
-    playing_.on_not_emulated("a ring in two epoll instances");  // each would report an eventfd
+    playing_.on_not_emulated("a ring in two epoll instances");  // both would report the eventfd
   }
   event->epoll = operation == EPOLL_CTL_DEL ? -1 : instance;
   epoll_event asked{};
@@ -142,12 +143,12 @@ CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
       return {.value = -EFAULT};
     }
     event->take_flag();  // K28
-    // The kernel's report takes the flag even if it is not asked for (K26).
+    // A report clears the kernel's flag even if EPOLLIN was not asked for (K26).
     if ((asked.events & (EPOLLIN | EPOLLRDNORM)) != EPOLLIN) {
       playing_.on_not_emulated("epoll for other than EPOLLIN");
     }
   }
-  asked.events &= ~std::uint32_t{EPOLLOUT | EPOLLWRNORM};  // an eventfd is ready for them
+  asked.events &= ~std::uint32_t{EPOLLOUT | EPOLLWRNORM};  // an eventfd is always ready for them
   asked.events |= EPOLLET;                                 // K27
   const os::Fd copy = process_.copy_of(thread, instance);
   if (::epoll_ctl(copy.get(), operation, event->wake.get(), &asked) != 0) return {.value = -errno};
@@ -155,7 +156,8 @@ CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
   return {};
 }
 
-// A regular file is always ready, so this is answered here.
+// The program's descriptor of a ring is a regular file, which is always ready: answer the call
+// here.
 CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
   const pid_t thread = thread_of(call);
   Poll poll{call};
@@ -183,7 +185,7 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
   if (std::ranges::any_of(poll.rings, in_epoll)) {
     playing_.on_not_emulated("a ring that is waited for by epoll and by poll");
   }
-  // One that a signal interrupted while it was answered has nothing to wait for.
+  // A poll that a signal interrupted while it was answered gets that answer now, and no new turn.
   const auto is_unanswered = [&](const Opened* ring) { return unanswered_.contains(ring); };
   if (std::ranges::none_of(poll.rings, is_unanswered)) playing_.on_wait();
   poll.deadline = Clock::now() + time_asked(call);
@@ -192,8 +194,8 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
   return {.later = true};
 }
 
-// Reads the descriptors that the call waits for, and the events of each. A select's events follow
-// from the sets that the descriptor is in.
+// Reads the descriptors that the call waits for, and the events of each. The events of a select
+// follow from the sets that contain the descriptor.
 bool EmulatedCalls::read_descriptors(Poll& poll) const {
   const seccomp_data& call = poll.call.data;
   const pid_t thread = thread_of(poll.call);
@@ -216,7 +218,7 @@ bool EmulatedCalls::read_descriptors(Poll& poll) const {
   return true;
 }
 
-// Returns what the call returns.
+// Writes the result to the program's memory. Returns the return value of the call.
 std::int64_t EmulatedCalls::write_reported(const Poll& poll) const {
   const seccomp_data& call = poll.call.data;
   const pid_t thread = thread_of(poll.call);
@@ -237,8 +239,7 @@ std::int64_t EmulatedCalls::write_reported(const Poll& poll) const {
   return bits;
 }
 
-// One look at the descriptors, as poll(2) reports them. Returns whether there is something to
-// report.
+// Checks the descriptors once, as poll(2) does. Returns true if there is something to report.
 bool EmulatedCalls::look(Poll& poll) {
   const bool selects = is_select(emulated(poll.call.data));
   bool ready = false;
@@ -281,7 +282,7 @@ std::chrono::nanoseconds EmulatedCalls::time_asked(const seccomp_notif& call) co
   return std::chrono::seconds{wide[0]} + std::chrono::nanoseconds{wide[1] * time->unit};
 }
 
-// The kernel writes the remaining time back when such a call ends, unless it is poll(2)
+// Writes the remaining time back, as the kernel does at the end of any such call but poll(2)
 // (fs/select.c, poll_select_finish() at v6.18).
 void EmulatedCalls::write_time_left(const Poll& poll, Clock::time_point now) const {
   const auto time =
@@ -306,7 +307,7 @@ bool EmulatedCalls::is_waited_for() const {
     if (which == Emulated::EpollWait) {
       return std::ranges::find(epolls_, static_cast<int>(call.args[0])) != epolls_.end();
     }
-    if (emitter_ == nullptr) return false;  // a poll would be answered here
+    if (emitter_ == nullptr) return false;  // the polls that are answered here are in polls_
     if (is_select(which)) return call.args[0] != 0;
     return is_poll(which) && call.args[1] != 0;
   });

@@ -48,7 +48,7 @@ std::string wrong_with(const Malformed& bad, const perf_event_header& header,
   return to_string(bad.defect);
 }
 
-// The text form of vector.h's to_text().
+// Parses the text of vector.h's to_text().
 std::expected<std::vector<std::byte>, std::string> bytes_of(std::string_view text) {
   std::vector<std::byte> bytes;
   const auto digit = [](char c) -> unsigned {
@@ -91,7 +91,7 @@ InspectedRing vector_ring(const Json& one, std::size_t turn) {
   ring.tail = ring.head = position(one.at("start"));
   for (std::size_t i = 0; i < turn; ++i) {
     const auto& now = one.at("turns").at(i);
-    if (now.at("cpu") != one.at("turns").at(turn - 1).at("cpu")) continue;  // another ring's
+    if (now.at("cpu") != one.at("turns").at(turn - 1).at("cpu")) continue;  // another ring's turn
     ring.tail += static_cast<std::uint32_t>(ring.head - ring.tail);
     ring.head = position(now.at("head"));
     for (const auto& write : now.at("writes")) {
@@ -193,7 +193,7 @@ Inspection inspect(const InspectedRing& ring) {
     each.text = record::to_string(any);
     if (each.text.size() > kTextMax) each.text = each.text.substr(0, kTextMax) + "...";
     const PerfEvent event = one->event();
-    // The drain takes samples of RAW alone; of others the record's fields decide.
+    // The drain takes RAW samples only. For other sample types the record's fields decide.
     const bool whole = one->size() == each.header.size;
     const bool has_fields =
         ring.sample_type != PERF_SAMPLE_RAW && whole && each.header.type == PERF_RECORD_SAMPLE;
@@ -278,7 +278,7 @@ std::string to_svg(const Inspection& of) {
     const char* const colour = each.delivers == "sample" ? "#8bc34a"
                                : each.delivers == "lost" ? "#ffc107"
                                                          : "#e53935";
-    // A straddling one is two boxes.
+    // A record that straddles the ring's end is two boxes.
     const std::uint64_t before = std::min(each.size, of.size - each.offset);
     for (const auto& [at, size] : {std::pair{each.offset, before}, {0, each.size - before}}) {
       if (size == 0) continue;

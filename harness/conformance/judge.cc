@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Wanted::Kind;
 
-// A sample's padding may be any bytes.
+// Whether `seen` is the expected event. A sample's padding may be any bytes.
 bool is_that(const Event& expected, const Event& seen) {
   const bool sample = expected.kind == Kind::Sample || expected.kind == Kind::Maybe;
   if (sample != (seen.kind == Kind::Sample)) return false;
@@ -25,7 +25,7 @@ bool is_that(const Event& expected, const Event& seen) {
 
 class Judgement {
  public:
-  // `next`: the first that has not been judged.
+  // `next`: the first expected event that has not been judged.
   Judgement(const Case& of, std::span<const Event> expected, std::size_t next, Cell& cell)
       : of_{of}, expected_{expected}, cell_{cell}, next_{next} {}
 
@@ -57,12 +57,13 @@ class Judgement {
 
  private:
   void see_error() {
-    if (silent_) {  // it delivered an intact record first: this is the error that was due before
+    // The consumer delivered an intact record first. This is the error that was due before it.
+    if (silent_) {
       silent_ = false;
       unsaid_.clear();
       return;
     }
-    // Behind a sample that was passed over, the error may be the one due before it.
+    // The error is due now.
     if (next_ < expected_.size() && expected_[next_].kind == Kind::Bad) {
       ++next_;
       return;
@@ -76,7 +77,7 @@ class Judgement {
     cell_.worsen(Outcome::Garbage, "an error for an intact record");
   }
 
-  // The count that was due shows where the wrong one was read.
+  // Returns the count that was due: it shows where the consumer read the wrong one.
   std::string due_in_place_of(const Event& seen) const {
     if (seen.kind != Kind::Lost) return "";
     const auto rest = expected_.subspan(next_);
@@ -101,7 +102,7 @@ class Judgement {
     }
   }
 
-  // No error is to come for the malformed record that was passed over.
+  // Judges a malformed record that was passed over, once no error can follow for it.
   void note_passed_over() {
     if (silent_) {
       cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");
@@ -117,8 +118,8 @@ class Judgement {
   std::span<const Event> expected_;
   Cell& cell_;
   std::size_t next_;
-  bool silent_ = false;   // the last malformed record was passed over, so far without an error,
-  std::string unsaid_{};  // and with it this intact one, the first of them
+  bool silent_ = false;   // a malformed record was passed over, so far without an error
+  std::string unsaid_{};  // the first intact record that was passed over with it
 };
 
 }  // namespace
@@ -183,7 +184,7 @@ bool judge_end(int exit_code, std::string_view out, std::string_view err,
   constexpr int kSignal = 128;
   const int signal = exit_code - kSignal;
   const std::string said = err.empty() ? "" : ": " + first_line(err);
-  // One that ignores SIGXFSZ, as Python does, goes on, or says that it could not write.
+  // A program that ignores SIGXFSZ, as Python does, continues, or reports that it could not write.
   if (signal == SIGXFSZ || std::max(out.size(), err.size()) >= limits.output) {
     cell.worsen(Outcome::Floods, fmt::format("more than {} bytes of output", limits.output));
   } else if (exit_code == 0) {
@@ -218,7 +219,7 @@ void judge_streams(const Case& of, std::span<const std::span<const Event>> expec
   if (expected.size() == 1) return judge_events(of, expected[0], seen, cell);
   std::vector<std::vector<Event>> of_each(expected.size());
   for (const Event& event : seen) {
-    // Its ring is the first that wants it and has not had it; nobody's is judged as the first's.
+    // Choose the first ring that expects the event and has not had it. Ring 0 gets any other event.
     std::size_t ring = 0;
     for (std::size_t i = expected.size(); i-- > 0;) {
       const auto is_this = [&](const Event& each) { return is_that(each, event); };

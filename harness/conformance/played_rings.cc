@@ -1,4 +1,4 @@
-// The rings in which a case is played, on the simulated kernel or on the machine's own.
+// The rings in which a case is played, on the simulated kernel or the machine's own.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -67,7 +67,7 @@ class Emitted final : public LiveRing {
     check(os::perf_event_pause_output(fd, action == Action::Pause), "pause");
   }
 
-  // Writes and releases `start` bytes, before the program has its ring.
+  // Writes and releases `start` bytes, before the program gets its ring.
   void move_to(std::uint64_t start) {
     const int fd = event_.file.get();
     check(os::perf_event_enable(fd), "enable");
@@ -81,7 +81,7 @@ class Emitted final : public LiveRing {
       event_.page().data_tail = __atomic_load_n(&event_.page().data_head, __ATOMIC_ACQUIRE);
     }
     pollfd written{fd, POLLIN, 0};
-    ::poll(&written, 1, 0);  // takes the flag (K26)
+    ::poll(&written, 1, 0);  // clears the flag (K26)
     if (event_.attr.disabled != 0) check(os::perf_event_disable(fd), "disable");
   }
 
@@ -115,7 +115,7 @@ std::optional<std::string> why_not_live(const Case& of) {
 
 void Opened::make_live(live::Emitter& emitter) {
   auto emitted = std::make_unique<Emitted>(emitter, *this);
-  if (start != 0) {  // the program enters it later once more
+  if (start != 0) {  // the program enters it again later
     check(os::bpf_map_update(emitter.map_fd(), static_cast<std::uint32_t>(cpu),
                              static_cast<std::uint32_t>(file.get())),
           "BPF_MAP_UPDATE_ELEM");
@@ -145,7 +145,7 @@ std::string PlayedRings::why_impossible(const Opened& event) const {
   if (others && (wanted.sample_type != type || wanted.sample_id_all != event.attr.sample_id_all)) {
     return "the case is of another sample_type";
   }
-  // A watermark above the ring is the ring (K30).
+  // A watermark above the ring's size counts as the ring's size (K30).
   const auto within = [&](std::uint64_t wakeup) {
     return wanted.watermark ? std::min(wakeup, pages * 4096) : wakeup;
   };
@@ -161,10 +161,10 @@ std::string PlayedRings::why_impossible(const Opened& event) const {
   return {};
 }
 
-// The case's, in a ring that may have more pages and other fields in a sample.
+// Returns the case's settings for a ring that may have more pages, and other fields in a sample.
 script::Settings PlayedRings::settings_of(const Opened& event, bool plays) const {
   script::Settings settings = plays ? case_.settings : script::Settings{};
-  // A ring that is longer ends as far behind the start.
+  // Keep the distance from the start to the ring's end in a longer ring.
   const std::uint64_t size = settings.pages * 4096;
   if (settings.start % size != 0 && settings.start < size) {
     settings.start += event.pages() * 4096 - size;
@@ -177,7 +177,8 @@ script::Settings PlayedRings::settings_of(const Opened& event, bool plays) const
   return settings;
 }
 
-// Any of them may be the one that is entered: many programs open one that they try out, and close.
+// Each event may be the one that the program will enter: many programs open one to try it, and
+// close it.
 void PlayedRings::map(Opened& event) {
   const bool plays = why_impossible(event).empty();
   const script::Settings settings = settings_of(event, plays);
@@ -261,7 +262,7 @@ bool PlayedRings::turn() {
   return true;
 }
 
-// bpf_perf_event_output() writes to the event at the CPU's own key, if that is of this CPU
+// bpf_perf_event_output() writes to the event at the current CPU's key, if the event is of this CPU
 // (__bpf_perf_event_output, kernel/trace/bpf_trace.c at v6.18).
 std::string PlayedRings::why_not_entered() const {
   for (std::size_t cpu = 0; cpu < case_.cpus; ++cpu) {

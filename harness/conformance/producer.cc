@@ -16,21 +16,21 @@ namespace {
 constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
 constexpr std::uint64_t kLost = 24;  // bytes of a LOST without sample_id (K14)
 
-// Bytes of a sample in front of its raw size: each of the other fields is a word (K19).
+// Returns the offset of the raw size in a sample: each of the other fields is a word (K19).
 std::uint64_t raw_at(std::uint64_t sample_type) {
   return 8 + 8 * static_cast<std::uint64_t>(
                      std::popcount(sample_type & ~std::uint64_t{PERF_SAMPLE_RAW}));
 }
 
-// The raw data's bytes, padding included (K1).
+// Returns the size of the raw data, padding included (K1).
 std::uint64_t raw_size(std::uint64_t length) {
   return (length + 4 + 7) / 8 * 8 - 4;
 }
 
-constexpr std::uint64_t kNearlyOversize = 65500;  // more is of K6
+constexpr std::uint64_t kNearlyOversize = 65500;  // K6 concerns longer payloads
 constexpr std::uint64_t kWords = 24;              // bytes that a consumer prints of Echo::Words
 
-// So many bytes of a sample are as they were written, and `printed` with what is behind them.
+// Keeps the first `bytes` bytes of a sample. The rest of `printed` bytes may have any value.
 void cut(Event& event, std::uint64_t bytes, std::uint64_t printed) {
   event.payload.resize(static_cast<std::size_t>(bytes));
   event.padding = printed - bytes;
@@ -139,7 +139,8 @@ bool CaseProducer::is_of_other_fields() const {
   });
 }
 
-// The case and the ledger must agree on whole records.
+// Throws CannotPlay if the ring's other fields make the ledger differ from the case. Patched and
+// oversized records are exempt, because only the case states their events.
 void CaseProducer::check_stated() const {
   const auto is_stated_alone = [](const Part& part) {
     const auto* const steps = std::get_if<std::vector<script::Step>>(&part);
@@ -243,7 +244,7 @@ void CaseProducer::control(script::Action action) {
 int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   const script::Step& step = step_and_nested.front();
   const std::uint64_t number = outputs_.size();
-  // A ring whose samples have more fields brings header.size so much earlier to 65536 (K3).
+  // With more fields in a sample, header.size reaches 65536 that much earlier (K3).
   const std::uint64_t more = raw_at(now_->sample_type()) - raw_at(case_.settings.sample_type);
   const std::uint64_t length = step.number > kNearlyOversize ? step.number - more : step.number;
   outputs_.push_back({length, static_cast<std::size_t>(now_->id)});
@@ -262,8 +263,8 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   return rc;
 }
 
-// The ledger follows from what the kernel returned: an output that found no room, or was made in a
-// pause, is counted by the LOST before the next one that was accepted (K15, K41).
+// Derives the ledger from the kernel's return values: the LOST before the next accepted output
+// counts the outputs that found no room, or came during a pause (K15, K41).
 int CaseProducer::live_output(std::span<const std::byte> payload) {
   const int rc = now_->live->output(payload);
   if (rc == -ENOSPC) ++now_->unreported;
@@ -273,7 +274,7 @@ int CaseProducer::live_output(std::span<const std::byte> payload) {
   return reported(lost), rc;
 }
 
-// The header.size of the output under way, which has 16 bits (K6).
+// Returns the header.size of the output in progress, which has 16 bits (K6).
 std::uint64_t CaseProducer::sample_size() {
   return (raw_at(now_->sample_type()) + 4 + raw_size(frame().length)) % 65536;
 }
@@ -336,7 +337,7 @@ void CaseProducer::patch(const Patch& patch) {
   }
 }
 
-// The lowest `size` bytes of the value, in this machine's order.
+// Stores the lowest `size` bytes of the value, in this machine's byte order.
 void CaseProducer::store(std::uint64_t position, std::uint64_t value, std::size_t size) {
   std::array<std::byte, 8> bytes;
   std::memcpy(bytes.data(), &value, sizeof(value));

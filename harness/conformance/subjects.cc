@@ -1,4 +1,4 @@
-// The consumers in this program.
+// The consumers that run in this program.
 
 #include "harness/conformance/subjects.h"
 
@@ -49,7 +49,7 @@ std::unique_ptr<Consumer> make(const Vector&, const RingImage& image) {
   return std::unique_ptr<Consumer>{new Of<C>(image.page(), image.data())};
 }
 
-// By a Cursor, and samples by lib/perfring/record.
+// Reads with a Cursor, and decodes samples with lib/perfring/record.
 class Decoding final : public Consumer {
  public:
   Decoding(const Vector& vector, const RingImage& image)
@@ -78,7 +78,7 @@ class Decoding final : public Consumer {
   }
 
  private:
-  // The raw bytes, `at` so far into the record, where they lie in the ring.
+  // Returns the raw bytes, which begin at offset `at` in the record, as slices of the ring.
   static Sample in_ring(Bytes raw, std::size_t at, const Cursor<rig::CheckedMemory>::Record& one) {
     if (one.tail().empty()) return {raw, {}};
     const std::size_t before_end = one.head().size();
@@ -92,7 +92,7 @@ class Decoding final : public Consumer {
   std::array<std::byte, record::kRecordMax> scratch_{};
 };
 
-// Collects what a drain delivers, and sees that it stays in the ring and ends.
+// Collects the events that a drain delivers. Checks that the drain stays in the ring and ends.
 class Collector final : public rig::MemoryObserver {
  public:
   struct Endless {};
@@ -165,7 +165,7 @@ Cell run_in_process(const Vector& vector, Make make_consumer) {
   };
   try {
     for (const Turn& each : vector.turns) turn(each);
-    // Delivered events must not come again.
+    // No event may be delivered again.
     if (!cell.accepted.empty()) return cell;
     for (const Turn& each : vector.once_more()) turn(each);
   } catch (const Collector::Endless&) {

@@ -18,9 +18,9 @@ using std::chrono::milliseconds;
 
 constexpr int kSigints = 20;  // one may be lost (P25)
 constexpr auto kPause = milliseconds{100};
-constexpr auto kAsleep = 4 * kPause;        // in a wait for its rings
-constexpr auto kSame = milliseconds{1000};  // of a program that waits, and does nothing else
-constexpr auto kIdle = milliseconds{5000};  // of one that sleeps elsewhere
+constexpr auto kAsleep = 4 * kPause;        // for a program in a wait for its rings
+constexpr auto kSame = milliseconds{1000};  // for one that waits, and does nothing else
+constexpr auto kIdle = milliseconds{5000};  // for one that sleeps elsewhere
 
 }  // namespace
 
@@ -39,7 +39,8 @@ void PlayedRings::judge_places(Cell& cell) const {
   for (const Played& each : played_) judge_place(each.now(), cell);
 }
 
-// By the wakeups that the case is of, or one for each record.
+// Whether the program is told of each record: the case has wakeups of its own, or the event has one
+// for each record.
 bool PlayedRings::is_announced(const Opened& event) const {
   const perf_event_attr& attr = event.attr;
   return case_.asks_for_wakeups() ||
@@ -93,12 +94,12 @@ void Supervisor::producers_turn() {
   if (!rings_.turn()) ++waits_after_;
 }
 
-// At the end, a program that closes takes its rings out of its map.
+// Ignores the end, after SIGINT: a program that closes takes its rings out of its map.
 void Supervisor::on_map_delete(std::uint64_t key) {
   if (sigints_ == 0) rings_.take_out(key);
 }
 
-// One that the program catches as well.
+// Also gets faults that the program catches.
 void Supervisor::on_fault(const Crash& fault) {
   const std::string place = rings_.place_of(fault.address);
   if (place.empty() || !out_of_bounds_.empty()) return;
@@ -111,11 +112,12 @@ void Supervisor::quiet_from(Clock::time_point now) {
   waits_before_quiet_ = waits_;
 }
 
-// Since the last look it got no further, and used little CPU time, for which it does not wait.
+// Returns true if, since the last check, the program made no progress, used little CPU time, and
+// now neither runs nor waits for a CPU.
 bool Supervisor::is_quiet() {
   const std::int64_t now = process_.cpu_ns();
   const std::int64_t used = now - std::exchange(cpu_, now);
-  const bool little = used >= 0 && used < 2'000'000;  // less than nothing: a process has ended
+  const bool little = used >= 0 && used < 2'000'000;  // negative: a process has ended
   auto progress = rings_.progress();
   const bool further = progress != progress_;
   if (further) same_since_ = looked_;
@@ -123,9 +125,10 @@ bool Supervisor::is_quiet() {
   return little && !further && !process_.is_running();
 }
 
-// A program sleeps where it waits for its rings, in which case a producer does not wait for it; or
-// elsewhere, as one does that is slow to open its rings, or to read them. One that goes on waiting
-// has had its turns, and has read all there is, or no more of it for long.
+// Returns true if it is time to end the program. A program that sleeps in a wait for its rings is
+// soon due, because a producer would not wait for it. One that sleeps elsewhere gets more time: it
+// may be slow to open its rings, or to read them. One that keeps waiting is due if it has had all
+// turns, and has read everything or made no progress for long.
 bool Supervisor::is_due(Clock::time_point now) {
   const bool quiet = is_quiet();
   if (!quiet) quiet_from(now);
@@ -140,7 +143,7 @@ bool Supervisor::is_due(Clock::time_point now) {
   return asleep || (waits_after_ >= 2 && no_more);
 }
 
-// Sends the program SIGINT when that is due; and kills it if it does not end, or is out of time.
+// Sends the program SIGINT when it is due. Kills it if it does not end, or is out of time.
 void Supervisor::end_when_due() {
   const auto now = Clock::now();
   const bool late = std::chrono::duration<double>(now - begin_).count() > limits_.seconds;
@@ -174,7 +177,7 @@ Cell Supervisor::run() {
   return cell;
 }
 
-// Adds to the details, beside the outcome.
+// Adds further details to the cell.
 void Supervisor::add_to_detail(Cell& cell) const {
   const auto add = [&cell](const std::string& more) {
     cell.detail += (cell.detail.empty() ? "" : "; ") + more;
@@ -190,7 +193,7 @@ void Supervisor::add_to_detail(Cell& cell) const {
   }
 }
 
-// The signal or the exit code of a subject that ended without SIGINT, and its first error line.
+// Describes how a subject ended without SIGINT: the signal or exit code, and the first error line.
 std::string Supervisor::last_words() const {
   const int status = process_.status();
   const bool unasked = sigints_ == 0 && !killed_;
@@ -207,8 +210,8 @@ std::string Supervisor::last_words() const {
   return words + (err.empty() ? "" : ": " + first_line(err));
 }
 
-// The signals that the supervisor sent to end it are not a crash, nor is the exit code that a shell
-// makes of them.
+// The supervisor's own signals are not a crash, nor is the exit code that a shell derives from
+// them.
 bool Supervisor::ended_well() {
   const int status = process_.status();
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

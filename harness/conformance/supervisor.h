@@ -18,51 +18,51 @@
 
 namespace perfring::conformance {
 
-// The rings of a program, and among them those in which the case is played: of each CPU, the one
-// that the program has entered in its map.
+// A program's rings. The case is played in one of each CPU: the ring that the program has entered
+// in its map.
 class PlayedRings {
  public:
-  // With an emitter the producer is the machine's own kernel.
+  // With an emitter, the machine's own kernel is the producer.
   PlayedRings(const Case& of, live::Emitter* emitter, const Reader& reader)
       : case_{of}, emitter_{emitter}, reader_{reader}, echo_{reader.echo} {}
 
-  // The program maps an event's ring, enters an event in its map, takes one out of it. Once the
-  // last of the rings is there, what a producer writes while a program registers is written.
+  // The program maps an event's ring, enters an event in its map, or takes one out of it. Once the
+  // last needed ring is there, the producer writes the records of the registration phase.
   void map(Opened& event);
   void enter(std::uint64_t key, Opened& event);
   void take_out(std::uint64_t key);
   void refuse(const std::string& mapping) { refused_ = mapping; }
-  // Reports the first reason only: how far the program gets afterwards is chance.
+  // Keeps the first reason only: how far the program gets afterwards is chance.
   void give_up(const std::string& why) {
     if (!impossible_.is_of_any_case) impossible_ = {why, true, true};
   }
 
-  // The producer's turn. Returns whether there was one to have.
+  // Plays the producer's next turn. Returns false if none is left.
   bool turn();
   bool has_begun() const { return turns_ != 0; }
   bool is_refused() const { return producer_ != nullptr && producer_->is_refused(); }
   bool is_over() const { return producer_ != nullptr && producer_->is_over(); }
 
-  // The reason why the case was not played to its end, if it was not.
+  // Why the case was not played to its end.
   struct Obstacle {
     std::string why{};
     bool is_unsupported = false;  // the program cannot help it
-    bool is_of_any_case = false;  // the case has nothing to do with it
+    bool is_of_any_case = false;  // unrelated to the case
   };
   std::optional<Obstacle> obstacle() const;
   bool is_impossible() const { return !impossible_.why.empty(); }
 
-  // Grows, or has other values, whenever the program has got further.
+  // Returns numbers that change whenever the program makes progress.
   std::vector<std::uint64_t> progress() const;
   bool are_read() const;
   void judge_places(Cell& cell) const;
-  // The program has waited, and will get SIGINT: it must have read what was announced to it.
+  // Call it before SIGINT: a program that has waited must have read everything announced to it.
   void judge_unread(Cell& cell, bool sleeps) const;
   void judge_tails(Cell& cell) const;
   std::vector<std::span<const Event>> expected() const;
-  // Relative to the ring that the address is in, or near; empty if it is at none.
+  // Returns the address relative to the ring that it is in or near, or "".
   std::string place_of(std::uint64_t address) const;
-  // "; data_tail went from 0x0 to 0x20, data_head is 0x40" of each.
+  // Returns "; data_tail went from 0x0 to 0x20, data_head is 0x40" for each ring.
   std::string positions() const;
 
  private:
@@ -86,16 +86,16 @@ class PlayedRings {
   const Echo echo_;
   std::vector<Opened*> mapped_;
   std::map<std::uint64_t, Opened*> entries_;  // of the program's map
-  std::vector<Played> played_;                // once all of them are there, and
+  std::vector<Played> played_;                // set once all rings are there, like producer_
   std::unique_ptr<CaseProducer> producer_;
-  Obstacle impossible_;          // why the case cannot be played in those rings
-  std::string misuse_;           // what the program did to its map meanwhile
+  Obstacle impossible_;          // why the case cannot be played in these rings
+  std::string misuse_;           // how the program changed its map during the case
   std::string refused_;          // why an mmap of a ring was refused
-  bool has_registered_ = false;  // the case had something written while the program registered
+  bool has_registered_ = false;  // the case wrote records while the program registered
   std::uint64_t turns_ = 0;
 };
 
-// Plays a case in the rings of a program, and judges it.
+// Plays a case in a program's rings, and judges the program.
 class Supervisor final : public Playing {
  public:
   Supervisor(const std::vector<std::string>& command, const Case& of, const ProcessLimits& limits,
@@ -151,16 +151,16 @@ class Supervisor final : public Playing {
   const Reader& reader_;
   PlayedRings rings_;
   Cell cell_;
-  std::string out_of_bounds_;  // where it was first
+  std::string out_of_bounds_;  // the first access
   std::uint64_t waits_ = 0;
   std::uint64_t waits_before_quiet_ = 0;
-  std::uint64_t waits_after_ = 0;  // the last turn
+  std::uint64_t waits_after_ = 0;  // waits after the last turn
   int sigints_ = 0;
-  bool killed_ = false;  // for want of time
+  bool killed_ = false;  // by the supervisor
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point looked_ = begin_;
   Clock::time_point quiet_since_ = begin_;
-  Clock::time_point same_since_ = begin_;  // since it got further
+  Clock::time_point same_since_ = begin_;  // since its last progress
   std::vector<std::uint64_t> progress_;
   std::int64_t cpu_ = 0;
   EmulatedCalls calls_;

@@ -1,11 +1,12 @@
-"""The matrix of subjects and cases, from the JSON of `perfring conform`.
+"""Writes the matrix of subjects and cases, from the JSON of `perfring conform`.
 
-usage: table.py FOLDER [CHECKED_IN], which has `subjects` (on each line a name, a version and the
+usage: table.py FOLDER [CHECKED_IN]: FOLDER has `subjects` (on each line a name, a version and the
 options of `perfring conform` that run it, between tabs) and NAME.json, and gets results.md and
-results.html. Where it has NAME.live.json too, of `perfring conform --live`, results.md ends with them.
-Ends with 1 where a cell is other than in CHECKED_IN, an earlier results.md, and says which.
-       table.py --known CHECKED_IN NAME: prints the failures of a subject there, as `perfring conform
---known` takes them
+results.html. If it has NAME.live.json too, from `perfring conform --live`, results.md ends with a
+section on those runs. Ends with 1 and lists the differences if a cell differs from CHECKED_IN, an
+earlier results.md.
+       table.py --known CHECKED_IN NAME: prints the failures of a subject there, in the format of
+`perfring conform --known`
 """
 import html
 import json
@@ -19,7 +20,7 @@ COLOURS = {"right": "#8bc34a", "acceptable": "#cddc39", "not run": "#dddddd", "l
 
 
 def cells_of(path):
-    """What results.md says, by its section, the subject and the case; `version` is a case, too."""
+    """Returns the cells of results.md by section, subject and case. `version` counts as a case, too."""
     all_cells, section, names = {}, "", []
     for line in pathlib.Path(path).read_text().splitlines():
         words = [word.strip(" *") for word in line.strip("|").split("|")]
@@ -132,7 +133,7 @@ def expected(event):
 
 
 def behind(case, kind):
-    """What is behind a row: the script, the bytes, what is expected, what each subject did."""
+    """Returns the page's details of a case: script, bytes, expected events, and each subject's result."""
     vector = vectors[case]
     turns = []
     for number, turn in enumerate(vector["turns"], 1):
@@ -189,7 +190,7 @@ script = ("addEventListener('hashchange',()=>{const of=document.getElementById(l
 if len(sys.argv) > 2:
     now, before = cells_of(folder / "results.md"), cells_of(sys.argv[2])
     different = [key for key in now if now[key] != before.get(key)]
-    # Of a subject that was run in this section, each case.
+    # A subject that was run in this section has every case there.
     run = {key[:2] for key in now}
     different += [key for key in before if key[:2] in run and key not in now]
     for section, name, case in different:

@@ -1,5 +1,5 @@
 // The system calls of a traced process: the seccomp filter that has them notified (P15), their
-// answers, and the mmap of a ring, with pages around it that may not be touched (P18).
+// answers, and the mmap of a ring between guard pages (P18).
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ constexpr sock_filter load(std::size_t at) {
 constexpr sock_filter load_argument(std::size_t argument) {
   return load(offsetof(seccomp_data, args) + 8 * argument);  // its low word
 }
-// Unless they are equal, skips `skip` instructions.
+// Skips `skip` instructions unless the loaded word equals `value`.
 constexpr sock_filter unless(std::uint32_t value, std::size_t skip) {
   return {BPF_JMP | BPF_JEQ | BPF_K, 0, static_cast<std::uint8_t>(skip), value};
 }
@@ -65,7 +65,7 @@ constexpr sock_filter end(std::uint32_t action) {
   return {BPF_RET | BPF_K, 0, 0, action};
 }
 
-// For the calls of one architecture. mmap goes to the tracer where it has a descriptor.
+// Returns the filter for one architecture's calls. An mmap with a descriptor goes to the tracer.
 std::vector<sock_filter> filter_of(std::uint32_t Number::* number, std::uint32_t mmap) {
   std::vector<sock_filter> program{load(offsetof(seccomp_data, nr))};
   std::uint32_t ioctl = kNoNumber;
@@ -82,7 +82,7 @@ std::vector<sock_filter> filter_of(std::uint32_t Number::* number, std::uint32_t
       load_argument(1),
       {BPF_ALU | BPF_RSH | BPF_K, 0, 0, _IOC_TYPESHIFT},
       {BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xff},
-      unless('$', 1),  // of perf events
+      unless('$', 1),  // ioctls of perf events
       end(SECCOMP_RET_USER_NOTIF),
       end(SECCOMP_RET_ALLOW),
       unless(mmap, 4),
@@ -152,7 +152,7 @@ namespace {
 
 using Register = decltype(user_regs_struct::rax) user_regs_struct::*;
 
-// How a program's architecture makes system calls; each by an instruction of two bytes.
+// How an architecture makes system calls. Each uses an instruction of two bytes.
 struct Abi {
   std::uint64_t mmap;
   std::uint64_t mprotect;
@@ -169,7 +169,7 @@ constexpr Abi kI386{192,
 constexpr std::uint64_t kCompatSegment = 0x23;  // __USER32_CS, arch/x86/include/asm/segment.h
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-// A thread that is stopped at the entry of a system call, and is to make others in its place.
+// A thread that is stopped at the entry of a system call, and makes other calls in its place.
 class Stopped {
  public:
   explicit Stopped(pid_t thread) : thread_{thread} {
@@ -178,13 +178,14 @@ class Stopped {
     if (asked_.cs == kCompatSegment) abi_ = kI386;
   }
   bool valid() const { return valid_; }
-  // How it has ended, if it did so in one of its calls. Its number may be another's by now.
+  // Returns the status if the thread ended in one of its calls. Its id may be another thread's by
+  // now.
   std::optional<int> ended() const { return end_; }
   const Abi& abi() const { return abi_; }
   std::uint64_t asked(std::size_t argument) const { return asked_.*abi_.arguments[argument]; }
 
-  // Makes a call. Its entry, and the filter's stop if there is one, come before its exit. Where the
-  // last one has ended already, the instruction is carried out once more.
+  // Makes a call. The stop at its entry, and the filter's if there is one, precede the stop at its
+  // exit. Rewinds to the system call instruction if an earlier call has already ended.
   std::uint64_t call(std::uint64_t number, std::array<std::uint64_t, 6> arguments) {
     if (made_one_) now_.rip -= 2;
     now_.orig_rax = now_.rax = number;
@@ -197,7 +198,7 @@ class Stopped {
     made_one_ = true;
     return now_.rax;
   }
-  // Has the call that it asked for return this.
+  // Makes the call that the thread asked for return `value`.
   void return_from_call(std::uint64_t value) {
     if (end_) return;
     const std::uint64_t rip = now_.rip;
@@ -214,7 +215,8 @@ class Stopped {
 
  private:
   bool get() { return ::ptrace(PTRACE_GETREGS, thread_, nullptr, &now_) == 0; }
-  // Up to the next stop at a system call. A signal that comes meanwhile is sent again at the end.
+  // Runs up to the next stop at a system call. Signals that arrive meanwhile are sent again at the
+  // end.
   bool run() {
     for (;;) {
       if (::ptrace(PTRACE_SYSCALL, thread_, nullptr, 0L) != 0) return false;
@@ -239,8 +241,8 @@ class Stopped {
 
 }  // namespace
 
-// Three calls take its place: a reservation with room for guards, the ring in its middle, and its
-// data made read-only, as the kernel's own is (K5).
+// Three calls replace the mmap: a reservation with room for guards, the ring in its middle, and an
+// mprotect that makes the data read-only, as the kernel's own is (K5).
 void TracedProcess::traced_mmap(pid_t thread) {
   Stopped caller{thread};
   const MapCall asked{static_cast<int>(caller.asked(4)), caller.asked(1), caller.asked(2),
@@ -248,7 +250,7 @@ void TracedProcess::traced_mmap(pid_t thread) {
   const std::uint64_t length = asked.length;
   const MapAnswer answer = caller.valid() ? handler_.maps_ring(thread, asked) : MapAnswer{};
   if (answer.error != 0) {
-    caller.call(caller.abi().mprotect, {0, 0, 0, 0, 0, 0});  // does nothing, in its place
+    caller.call(caller.abi().mprotect, {0, 0, 0, 0, 0, 0});  // has no effect, replaces the mmap
     caller.return_from_call(static_cast<std::uint64_t>(-std::int64_t{answer.error}));
   } else if (answer.is_ring) {
     const std::uint64_t reserved = caller.call(
@@ -270,8 +272,8 @@ void TracedProcess::traced_mmap(pid_t thread) {
   ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
 }
 
-// poll(2) and select(2) are never carried out again after a signal's handler, but a call that waits
-// for its answer here would be (signal(7)).
+// The kernel never restarts poll(2) and select(2) after a signal's handler, but it would restart a
+// call that waits for its answer here (signal(7)).
 void TracedProcess::interrupt_poll(pid_t thread) {
   constexpr std::int32_t kRestart = -512;  // ERESTARTSYS, include/linux/errno.h
   user_regs_struct registers{};

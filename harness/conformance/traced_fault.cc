@@ -1,5 +1,5 @@
-// Where a traced process is: in which system calls; and of a fault the instruction, and by gdb,
-// where that is there, the calls that led to it.
+// Where a traced process is: the system calls that it is in; for a fault the instruction and, if
+// gdb is installed, the calls that led to it.
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>
@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kFramesMax = 12;
 
-// "#1  0x0000 in drain (page=0x1) at a.c:7" is "drain (a.c:7)"; "in poll () from /lib/libbpf.so.1",
-// "poll (libbpf.so.1)".
+// Returns "drain (a.c:7)" for "#1  0x0000 in drain (page=0x1) at a.c:7", and "poll (libbpf.so.1)"
+// for "in poll () from /lib/libbpf.so.1".
 std::string frame_of(std::string_view line) {
   std::size_t at = line.find_first_of(' ');
   at = line.find_first_not_of(' ', std::min(at, line.size()));
@@ -106,9 +106,9 @@ std::string TracedProcess::code_of(pid_t) {
 }
 #endif
 
-// A process has one tracer: the thread is left to gdb, stopped where it is, and the process is
-// ended afterwards. One that would go on after the signal, or is not the program that was started,
-// is left alone.
+// A process has one tracer only, so the stopped thread is handed to gdb, and the process is killed
+// afterwards. A thread that would survive the signal, or is not of the program that was started, is
+// left alone.
 bool TracedProcess::explain(pid_t thread, Crash& fault) {
   if (process_of(thread) != pid_ || is_caught(thread, fault.signal) ||
       has_signal(thread, fault.signal, "SigIgn:") ||

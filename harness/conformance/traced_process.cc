@@ -34,7 +34,7 @@ bool is_fault(int signal) {
          signal == SIGILL;
 }
 
-// The same of a call that a container may forbid.
+// Like checked(), but for a call that a container may forbid.
 void check_allowed(long rc, const char* what) {
   if (rc >= 0) return;
   throw CannotRun{fmt::format(
@@ -58,7 +58,7 @@ std::string contents(int fd) {
   }
 }
 
-// In the child: installs the filter, and tells its parent the listener's number, or a negative
+// Runs in the child: installs the filter, and sends its parent the listener's number, or a negative
 // errno. Returns 0, or an errno.
 int be_filtered(std::vector<sock_filter>& program, int to_parent) {
   sock_fprog loaded{static_cast<unsigned short>(program.size()), program.data()};
@@ -87,13 +87,13 @@ TracedProcess::~TracedProcess() {
   end();
 }
 
-// Nothing is left running: whatever it has forked is traced, in another session too, or becomes a
-// child of this process.
+// Leaves nothing running: every process that the program has forked is traced, in another session
+// too, or becomes a child of this process.
 void TracedProcess::end() {
   if (command_.process().id() == 0) return;
   signal(SIGKILL);
   for (const pid_t thread : threads_) kill_tracee(thread);
-  // Not for children that are not the subject's: a shell that became this program may have some.
+  // Do not wait for children of others: a shell that became this program may have left some.
   while (const auto any = os::wait_any(threads_.empty() ? WNOHANG : 0).value_or(std::nullopt)) {
     if (WIFSTOPPED(any->status)) {  // forked just now
       threads_.insert(any->id);
@@ -105,8 +105,8 @@ void TracedProcess::end() {
   descendants_.end();
 }
 
-// A tracee that was not waited for has its number still: it serves where there is no descriptor for
-// a pidfd.
+// Without a descriptor left for a pidfd, uses the number: it is the tracee's until it is waited
+// for.
 void TracedProcess::kill_tracee(pid_t thread) {
   const os::ProcessRef& ref = process_ref(thread);
   if (ref.fd() >= 0 && ref.signal(SIGKILL)) return;
@@ -169,7 +169,7 @@ bool TracedProcess::step() {
   ::poll(&listener, 1, 1);
   if ((listener.revents & POLLIN) != 0) notified();
   for (;;) {
-    // Its end may have been seen while an mmap was traced.
+    // traced_mmap() may have reaped it.
     const bool has_ended = !threads_.contains(pid_);
     const auto any = has_ended ? os::Result<std::optional<os::Waited> >{} : os::wait_any(WNOHANG);
     if (has_ended || !any) {
@@ -193,7 +193,7 @@ bool TracedProcess::step() {
   }
 }
 
-// Threads that are not a process of their own have no such clock: the process's counts them.
+// A thread other than the first of its process has no such clock. The process's clock counts it.
 std::int64_t TracedProcess::cpu_ns() const {
   std::int64_t sum = 0;
   for (const pid_t thread : threads_) {
@@ -284,8 +284,8 @@ os::Fd TracedProcess::copy_of(pid_t thread, int fd) {
   return os::Fd{static_cast<int>(::syscall(SYS_pidfd_getfd, process_ref(thread).fd(), fd, 0))};
 }
 
-// pidfd_open() takes the first thread of a process alone; its descriptors are those of all. Of
-// another thread it says EINVAL, and ENOENT from Linux 6.16 on.
+// pidfd_open() takes only the first thread of a process; all threads share its descriptors. For
+// another thread it fails with EINVAL, and with ENOENT from Linux 6.16 on.
 const os::ProcessRef& TracedProcess::process_ref(pid_t thread) {
   os::ProcessRef& ref = refs_[thread];
   if (ref.fd() >= 0) return ref;

@@ -19,8 +19,8 @@
 namespace perfring::conformance {
 namespace {
 
-constexpr std::size_t kGap = 16;     // bytes that did not change, within one write
-constexpr std::size_t kRepeat = 24;  // this many alike are counted
+constexpr std::size_t kGap = 16;     // unchanged bytes that a write may include
+constexpr std::size_t kRepeat = 24;  // this many equal bytes are counted
 
 std::vector<Write> writes_between(std::span<const std::byte> before,
                                   std::span<const std::byte> after) {
@@ -106,7 +106,7 @@ Vector vector_of(const Case& one) {
       vector.turns.push_back(
           {cpu, page.data_head, writes_between(before[cpu], ring->data()), producer.expected(cpu)});
       before[cpu].assign(ring->data().begin(), ring->data().end());
-      // A consumer's own position has 64 bits, a kernel's may have 32 (K47).
+      // A consumer's own position has 64 bits; a kernel's may have 32 (K47).
       page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
     }
   }
@@ -121,7 +121,7 @@ std::string index_of(const std::vector<Vector>& vectors) {
             {"byte_order", little ? "little" : "big"},
             {"accepted", accepted},
             {"cases", Json::array()}};
-  // A line for each case, so that a difference is a line's.
+  // One line per case, so that a diff shows which case changed.
   std::string text = head.dump();
   text.resize(text.size() - 2);
   for (std::size_t i = 0; i < vectors.size(); ++i) {
@@ -132,7 +132,7 @@ std::string index_of(const std::vector<Vector>& vectors) {
 
 std::string to_text(std::span<const std::byte> bytes) {
   std::string text;
-  bool apart = false;  // a repetition stands before
+  bool apart = false;  // a repetition precedes
   for (std::size_t i = 0; i < bytes.size();) {
     std::size_t end = i;
     while (end < bytes.size() && bytes[end] == bytes[i]) ++end;
@@ -184,7 +184,7 @@ Events read_lines(const std::string& out) {
   return std::move(printed->events);
 }
 
-// bpftool passes on a record of another type, without data. That counts as an error reported.
+// bpftool passes on a record of another type, without data. That counts as a reported error.
 Events read_bpftool(const std::string& out) {
   std::vector<Event> events;
   try {
@@ -206,7 +206,7 @@ Events read_bpftool(const std::string& out) {
   return events;
 }
 
-// Calls `take` with each line; it returns whether that is one.
+// Calls `take` with each line. `take` returns false for a line that it does not understand.
 template <class Take>
 Events read_each_line(const std::string& out, Take take) {
   std::vector<Event> events;
@@ -217,7 +217,7 @@ Events read_each_line(const std::string& out, Take take) {
   return events;
 }
 
-// "prefix NUMBER suffix".
+// Returns the number in "prefix NUMBER suffix".
 std::optional<std::uint64_t> number_in(std::string_view line, std::string_view prefix,
                                        std::string_view suffix) {
   if (!line.starts_with(prefix) || !line.ends_with(suffix)) return std::nullopt;
@@ -225,7 +225,7 @@ std::optional<std::uint64_t> number_in(std::string_view line, std::string_view p
   return parse_number(line.substr(0, line.size() - std::min(suffix.size(), line.size())));
 }
 
-// bpftrace's output for BEGIN { printf("seq %llu sum %llx\n", nsecs, nsecs); }, whose records
+// Reads bpftrace's output for BEGIN { printf("seq %llu sum %llx\n", nsecs, nsecs); }. Its records
 // have the number of the printf, which is 0, and two words (P26).
 Events read_bpftrace(const std::string& out) {
   return read_each_line(out, [](std::string_view line, std::vector<Event>& events) {
@@ -248,8 +248,8 @@ Events read_bpftrace(const std::string& out) {
   });
 }
 
-// perf trace's output for an event that is named evt. It reports as an error what it cannot
-// parse.
+// Reads perf trace's output for an event named evt. perf trace reports a record that it cannot
+// parse as an error.
 Events read_perf_trace(const std::string& out) {
   return read_each_line(out, [](std::string_view line, std::vector<Event>& events) {
     constexpr std::string_view kName = " evt(";

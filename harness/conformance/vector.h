@@ -1,8 +1,8 @@
 #ifndef HARNESS_CONFORMANCE_VECTOR_H_
 #define HARNESS_CONFORMANCE_VECTOR_H_
 
-// A case as data, for consumers in any language: what the producer does to the ring before each of
-// the consumer's turns, and the events that it must bring.
+// A case as data, for consumers in any language: the producer's writes before each of the
+// consumer's turns, and the events that the turn must deliver.
 
 #include <linux/perf_event.h>
 
@@ -19,11 +19,11 @@
 namespace perfring::conformance {
 
 struct Write {
-  std::uint64_t at = 0;  // in the data pages
+  std::uint64_t at = 0;  // offset in the data pages
   std::vector<std::byte> bytes;
 };
 
-// One CPU's turn and ring; with several CPUs each has its own.
+// A turn on one CPU's ring. With several CPUs, each has its own turns and ring.
 struct Turn {
   std::size_t cpu = 0;
   std::uint64_t head = 0;
@@ -35,20 +35,20 @@ struct Vector {
   const Case* of = nullptr;
   std::vector<Turn> turns;
 
-  // One more turn on each CPU, with nothing new.
+  // Returns one more turn for each CPU, with nothing new.
   std::vector<Turn> once_more() const;
 };
 
-// The case, played on the simulated kernel with a consumer that releases everything at each turn.
+// Plays the case on the simulated kernel, with a consumer that releases everything at each turn.
 Vector vector_of(const Case& one);
 
-// All of them, as the file vectors/index.json has it.
+// Returns the text of vectors/index.json.
 std::string index_of(const std::vector<Vector>& vectors);
 
-// Bytes as text: pairs of hexadecimal digits; a space, and after it XX*N, N times that byte.
+// Formats bytes as pairs of hexadecimal digits. After a space, XX*N is N times the byte XX.
 std::string to_text(std::span<const std::byte> bytes);
 
-// A ring in a file, as it is before a turn. One of several CPUs' is changed by its own turns alone.
+// A ring in a file, before a turn. With several CPUs, only a CPU's own turns change its image.
 class RingImage {
  public:
   explicit RingImage(const Vector& vector);
@@ -64,7 +64,7 @@ class RingImage {
   kernel::RingMemory memory_;
 };
 
-// One for each CPU of the case, absent ones too.
+// Returns an image for each CPU of the case, including absent ones.
 std::vector<RingImage> images_of(const Vector& vector);
 
 }  // namespace perfring::conformance

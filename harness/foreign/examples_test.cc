@@ -1,5 +1,5 @@
-// lib/examples/probes, where the machine at hand may have no kprobes: every other example runs
-// there (harness/live/examples_test.cc).
+// Tests lib/examples/probes here, because the machine at hand may have no kprobes. All other
+// examples run there (harness/live/examples_test.cc).
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace perfring {
 namespace {
 
-// The command is the guest's own program, which as `true` opens the files that it is given.
+// The command is the guest's own program. Under the name `true` it opens its arguments as files.
 TEST(GuestExamplesTest, ProbesCountsCallsAndReturns) {
 #if defined(__thumb__)
   GTEST_SKIP() << "32-bit ARM kernels put no uprobe on Thumb instructions";

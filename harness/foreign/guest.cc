@@ -1,4 +1,4 @@
-// The only program of a guest: as process 1 it is the system, which runs it once more as the tests.
+// The only program in a guest. As process 1 it is the system, and runs itself again as the tests.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ void mount_at(const char* type, const char* path) {
   }
 }
 
-// The words of the kernel's command line that start with `name`, without it.
+// Returns the words of the kernel's command line that start with `name`, without `name`.
 std::vector<std::string> parameters(const std::string& name) {
   std::vector<std::string> values;
   std::ifstream line{"/proc/cmdline"};
@@ -72,13 +72,13 @@ int run_tests() {
   }
 }
 
-// Line by line, each marked, since the kernel writes to this console too.
+// Prints the report with a mark on each line, because the kernel writes to this console too.
 void print_report() {
   std::ifstream report{kReport};
   for (std::string line; std::getline(report, line);) std::cout << "xml:" << line << "\n";
 }
 
-// The command of the tests: /bin/true.
+// Acts as /bin/true, the command of the tests.
 int open_each(const std::vector<const char*>& files) {
   for (const char* const file : files) ::close(::open(file, O_RDONLY | O_CLOEXEC));
   return 0;
@@ -90,7 +90,7 @@ int be_the_system() {
   mount_at("devtmpfs", "/dev");
   mount_at("tmpfs", "/tmp");
   ::chmod("/tmp", 01777);
-  // Debian's 3, which others do not have, asks for CAP_SYS_ADMIN where CAP_PERFMON would do.
+  // Debian's own value 3 requires CAP_SYS_ADMIN where CAP_PERFMON would do.
   std::ofstream{"/proc/sys/kernel/perf_event_paranoid"} << 2;
   describe();
   const int status = run_tests();

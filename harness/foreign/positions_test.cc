@@ -1,7 +1,7 @@
-// Positions as only a 32-bit kernel, or a 32-bit process, can show them: more than 4 GiB through
-// one ring, where data_head wraps on a 32-bit kernel (K47 to K50; long), and reads of 64 bits in
-// two halves, between which a 64-bit kernel may write (K52, K53). lib reads one half, which cannot
-// be torn; beside it a reader as most write it.
+// Positions that only a 32-bit kernel or a 32-bit process can show. More than 4 GiB go through one
+// ring, where data_head wraps on a 32-bit kernel (K47 to K50; long). A 64-bit kernel may write
+// between the two halves of a 64-bit read (K52, K53). lib reads one half, which cannot be torn. A
+// reader as most people write it runs for comparison.
 
 #include <bpf/libbpf.h>
 #include <gtest/gtest.h>
@@ -31,15 +31,15 @@ namespace {
 constexpr std::uint64_t kFourGib = std::uint64_t{1} << 32;
 constexpr std::uint64_t kBeyond = 64 << 20;
 constexpr std::size_t kPages = 64;
-constexpr std::uint32_t kBatch = 5;  // of the largest fit the ring
+constexpr std::uint32_t kBatch = 5;  // so many of the largest records fit the ring
 
 // Sizes that change from batch to batch, so that records lie everywhere and wrap in all ways.
 constexpr std::array<std::size_t, 4> kSizes{45000, 44004, 8, 37117};
 
 class FourGibTest : public LiveTest {
  protected:
-  // Fills the ring over and over, and has it drained by `drain` each time, until it has said false
-  // or more than 4 GiB were written.
+  // Fills the ring over and over, and calls `drain` each time, until `drain` returns false or more
+  // than 4 GiB were written.
   template <class Drain>
   void pump(Drain drain) {
     std::uint64_t first = 0;
@@ -53,7 +53,7 @@ class FourGibTest : public LiveTest {
     }
   }
 
-  std::uint64_t written_ = 0;  // bytes of ring
+  std::uint64_t written_ = 0;  // ring bytes
 };
 
 // K47, K50
@@ -86,14 +86,14 @@ TEST_F(FourGibTest, EveryRecordIsDeliveredInOrder) {
             static_cast<std::uint32_t>(written_));
 }
 
-// A 32-bit process may have a 64-bit kernel.
+// A 32-bit process may run on a 64-bit kernel.
 bool is_kernel_of_32_bits() {
   utsname name{};
   ::uname(&name);
   return sizeof(long) == 4 && std::string{name.machine} != "x86_64";
 }
 
-// libbpf's consumer in the same place (lib/DIVERGENCES.md, "a 32-bit kernel past 4 GiB").
+// libbpf's consumer in the same situation (lib/DIVERGENCES.md, "a 32-bit kernel past 4 GiB").
 struct Libbpf {
   std::uint64_t next = 0;
   std::uint64_t wrong = 0;
@@ -107,7 +107,7 @@ bpf_perf_event_ret on_event(void* context, int, perf_event_header* event) {
   }
   if (event->type != PERF_RECORD_SAMPLE || number != libbpf.next) ++libbpf.wrong;
   ++libbpf.next;
-  // More than any drain of this ring can hold: it walks in circles.
+  // More than any drain of this ring can hold: libbpf walks in circles.
   return libbpf.wrong > 1'000'000 ? LIBBPF_PERF_EVENT_ERROR : LIBBPF_PERF_EVENT_CONT;
 }
 
@@ -138,7 +138,7 @@ TEST_F(FourGibTest, LibbpfDoesNotReturnOnA32BitKernelAndIsInOrderElsewhere) {
         perf_buffer__new_raw(emitter().map_fd(), kPages, &attr, on_event, &libbpf, &options),
         perf_buffer__free};
     if (buffer == nullptr) return "perf_buffer__new_raw: " + std::string{std::strerror(errno)};
-    ::alarm(600);  // a callback that is never called cannot stop it
+    ::alarm(600);  // libbpf may never call the callback that stops it
     pump([&](std::size_t) {
       perf_buffer__consume(buffer.get());
       return libbpf.wrong == 0;
@@ -152,7 +152,7 @@ TEST_F(FourGibTest, LibbpfDoesNotReturnOnA32BitKernelAndIsInOrderElsewhere) {
       << "if libbpf has changed, so must lib/DIVERGENCES.md and conformance/FINDINGS.md: " << seen;
 }
 
-// Counts the values that a reader saw of two positions that the writer alternates between.
+// Counts a reader's values. The writer alternates between two positions.
 struct Reads {
   std::uint64_t all = 0;
   std::uint64_t torn = 0;  // neither of the two
@@ -164,7 +164,7 @@ struct Reads {
   }
 };
 
-// Reads, until `stop`, by `read`, which returns whether it was one of the two.
+// Reads until `stop`. `read` returns true if it read one of the two positions.
 template <class Read>
 Reads watch(const std::atomic<bool>& stop, Read read) {
   Reads reads;
@@ -179,7 +179,7 @@ std::uint64_t naive(const SharedPosition& field) {
   return *const_cast<const volatile SharedPosition*>(&field);
 }
 
-// Both readers at once, each in its thread, while `write` is called again and again.
+// Runs both readers at once, each in its thread, while `write` runs.
 template <class Write>
 std::pair<Reads, Reads> both(const SharedPosition& field, std::uint64_t a, std::uint64_t b,
                              Write write) {
@@ -210,13 +210,13 @@ std::string of(const Reads& reads) {
 }
 
 #ifdef __i386__
-constexpr bool kTears = true;  // arm reads 64 bits at once, 32-bit processes too
+constexpr bool kTears = true;  // arm reads 64 bits at once, even in 32-bit processes
 #else
 constexpr bool kTears = false;
 #endif
 
-// A writer that stores 64 bits at once, as a 64-bit kernel does. Where others' reads can be torn
-// it goes on until many were: before that, nothing is said of lib's.
+// The writer stores 64 bits at once, as a 64-bit kernel does. If others' reads can be torn, the
+// test continues until many were: before that it shows nothing about lib's reads.
 TEST(TornReadTest, NoReadIsTornWherePositionsCross4GiB) {
   constexpr std::uint64_t kTornMin = 100;
   constexpr int kRoundsMax = 100;
@@ -251,7 +251,7 @@ TEST(TornReadTest, NoReadIsTornWherePositionsCross4GiB) {
 }
 
 // The kernel's own data_head: a ring that is written backwards goes from 0 to 2^64 - 32 with its
-// first record, and back with a new ring.
+// first record, and a new ring begins at 0 again.
 class TornLongTest : public LiveTest {};
 
 // K53

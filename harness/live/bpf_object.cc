@@ -12,14 +12,14 @@
 namespace perfring::live {
 namespace {
 
-// The system's error, and advice where one is known.
+// Returns the system's error text, with advice if any is known.
 std::string describe(int error_number) {
   std::string text = std::generic_category().message(error_number);
   if (error_number == EMFILE) text += " (raise the limit, ulimit -n)";
   return text;
 }
 
-// Collects what libbpf prints on this thread while one of these lives.
+// Collects libbpf's messages on this thread while it lives.
 class Log {
  public:
   Log() {
@@ -31,7 +31,7 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // "what failed: errno's text", and the log below it.
+  // Returns "what failed: errno's text", followed by the log.
   std::unexpected<std::string> failed(const std::string& what, int error_number) const {
     std::string text = what + ": " + describe(error_number);
     if (!text_.empty()) text += "\nlibbpf said:\n" + text_;

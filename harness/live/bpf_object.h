@@ -15,22 +15,22 @@
 
 namespace perfring::live {
 
-// A BPF object file while it is being loaded. Its maps and programs are taken out as
-// descriptors, which outlive it; the others are closed with it.
+// A BPF object file while it is being loaded. map() and program() return descriptors that outlive
+// it. Its other maps and programs are closed with it.
 //
-// Errors: a text for a person, which ends in what libbpf said. libbpf prints nothing.
+// Errors: a text for people, which ends with libbpf's messages. libbpf prints nothing.
 class BpfObject {
  public:
   // Parses an object that bpf_object.bzl embedded. `name` is for messages.
   static std::expected<BpfObject, std::string> open(std::span<const std::byte> elf,
                                                     const char* name);
 
-  // Before load().
+  // Call it before load().
   std::expected<void, std::string> set_max_entries(const char* map, std::uint32_t max_entries);
 
   std::expected<void, std::string> load();
 
-  // After load(): another descriptor of the same open file.
+  // Call it after load(). Returns another descriptor of the same open file.
   std::expected<os::Fd, std::string> map(const char* name) const;
   std::expected<os::Fd, std::string> program(const char* name) const;
 
@@ -46,7 +46,7 @@ class BpfObject {
 };
 
 // Runs a raw-tracepoint program once, on `cpu`, with these tracepoint arguments
-// (BPF_PROG_TEST_RUN), and returns what it returned.
+// (BPF_PROG_TEST_RUN). Returns the program's result.
 std::expected<int, std::error_code> test_run(int program_fd, std::uint32_t cpu,
                                              std::span<const std::uint64_t> arguments);
 

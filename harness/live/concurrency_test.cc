@@ -1,4 +1,4 @@
-// A producer at work while the consumer waits and drains.
+// A producer that writes while the consumer waits and drains.
 
 #include <sys/epoll.h>
 
@@ -37,7 +37,7 @@ class ConcurrencyTest : public LiveTest {
     }
   }
 
-  // The consumer may share the producer's CPU or not.
+  // The consumer may or may not share the producer's CPU.
   std::uint32_t producer_cpu() const { return other_cpu().value_or(cpu()); }
 };
 
@@ -77,11 +77,11 @@ TEST_F(ConcurrencyTest, EveryRecordIsDeliveredInOrderOrLost) {
   });
   producer.join();
   EXPECT_EQ(delivered + refused, attempts);
-  EXPECT_LE(lost, refused);  // the last are not reported: no record follows them
+  EXPECT_LE(lost, refused);  // the last losses are not reported: no record follows
   EXPECT_GT(delivered, 0u);
 }
 
-// With a producer that waits for room, nothing is missing.
+// If the producer waits for room, nothing is missing.
 TEST_F(ConcurrencyTest, AProducerThatWaitsLosesNothing) {
   auto buffer = must(array().open(producer_cpu()));
   std::atomic<bool> done{false};
@@ -98,7 +98,7 @@ TEST_F(ConcurrencyTest, AProducerThatWaitsLosesNothing) {
   std::uint64_t delivered = 0;
   consume(buffer, done, [&](const PerfEvent& event) {
     const DeliveredEvent seen = see(event);
-    if (seen.kind == DeliveredEvent::Kind::Lost) return;  // of attempts that were repeated
+    if (seen.kind == DeliveredEvent::Kind::Lost) return;  // the producer repeats the lost attempts
     ASSERT_TRUE(seen.is_sample());
     ASSERT_EQ(seen.number(), delivered);
     ASSERT_EQ(seen.bytes.size(), raw_size(static_cast<std::size_t>(8 + delivered % 300)));
@@ -108,7 +108,7 @@ TEST_F(ConcurrencyTest, AProducerThatWaitsLosesNothing) {
   EXPECT_EQ(delivered, kAttempts);
 }
 
-// RingSet's flushes against a writer that is late (W12).
+// RingSet's flushes against a late writer (W12).
 
 using namespace std::chrono_literals;
 using Clock = RingSet::Clock;
@@ -139,8 +139,8 @@ class FlushTest : public LiveTest {
     int seen = 0;
   };
 
-  // `most` flushes, each 0.2 ms after the writer has read its clock, and how many delivered its
-  // record. Those that came too late to say anything are repeated, for 20 seconds.
+  // Flushes `most` times, each 0.2 ms after the writer has read its clock, and counts the flushes
+  // that delivered its record. Repeats flushes that were too late to show anything, for 20 seconds.
   Trials flush(Flush what, int most) {
     const auto array = must(PerfEventArray::from_fd(map_.get()));
     RingSetOptions options;
@@ -151,7 +151,8 @@ class FlushTest : public LiveTest {
     while (trials.made != most && Clock::now() < end) {
       __atomic_store_n(&started(), 0, __ATOMIC_RELEASE);
       std::thread writer{[&] {
-        const OnCpu bound{*other_cpu()};  // elsewhere it would wait without giving its own CPU away
+        // Bound to another CPU, the thread would wait for the program without yielding its own CPU.
+        const OnCpu bound{*other_cpu()};
         std::array<std::uint64_t, STALL_ARGUMENTS> arguments{};
         arguments[STALL_INDEX] = BPF_F_CURRENT_CPU;
         arguments[STALL_NS] = static_cast<std::uint64_t>(kStall.count());
@@ -167,7 +168,7 @@ class FlushTest : public LiveTest {
       int events = 0;
       EXPECT_EQ(must(set.flush(what, [&](std::uint32_t, const PerfEvent&) { ++events; })),
                 DrainEnd::Drained);
-      // A flush of what is visible ends while the writer is still at work.
+      // A flush of visible records ends while the writer still spins.
       const bool says = in_time && (what == Flush::Complete || Clock::now() < clock + 3900us);
       writer.join();
       set.drain([](std::uint32_t, const PerfEvent&) {});

@@ -47,7 +47,7 @@ OnCpu::~OnCpu() {
 }
 
 void await_wakeups() {
-  // A sleep ends by an interrupt of the decrementer, too, which makes pending wakeups first (K58).
+  // A sleep also ends with a decrementer interrupt, which makes pending wakeups first (K58).
   if constexpr (kWakeupsComeLater) std::this_thread::sleep_for(std::chrono::microseconds{1});
 }
 

@@ -1,6 +1,6 @@
-// Events that the machine's own kernel refuses, and what is said to be the cause: as root, as a
-// user and with CAP_PERFMON. Those of each sort: event_sources_test.cc. Events that it accepts
-// and never answers: event_refusals_test.cc.
+// Events that the machine's own kernel refuses, and the causes that perfring names: as root, as a
+// user and with CAP_PERFMON. For the refusals of each sort of event see event_sources_test.cc. For
+// events that the kernel accepts and never answers see event_refusals_test.cc.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ std::string fields_of(const Request& request) {
   return fields(sampler.error().causes);
 }
 
-// A group of page-faults and this member.
+// Opens a group of the leader and this member.
 std::function<std::string()> counted(const std::function<void(Attr&)>& change, Target target,
                                      const Event& leader = kFaults) {
   return [=]() -> std::string {
@@ -57,8 +57,8 @@ std::function<std::string()> counted(const std::function<void(Attr&)>& change, T
   };
 }
 
-// Requests that the types allow and no kernel opens: an error that names it, or a request that is
-// as good.
+// Requests that the types allow and no kernel opens: perfring returns an error that names the
+// cause, or opens an equivalent request.
 TEST_F(LiveEventCallersTest, WrongArgumentsAreNamed) {
   const auto self = this_thread();
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -243,8 +243,8 @@ TEST_F(LiveEventCallersTest, AMemberUnlikeItsLeaderIsRefusedWithTheReason) {
   });
 }
 
-// The rows of the table of refusals that this machine can have, as root, as a user, with
-// CAP_PERFMON: what is named as the cause.
+// The rows of the table of refusals that this machine can have: the cause that is named as root, as
+// a user, and with CAP_PERFMON.
 TEST_F(LiveEventCallersTest, EachCallersRefusalsAreNamed) {
   if (!is_paranoid_2()) GTEST_SKIP() << "kernel.perf_event_paranoid is not 2";
   const auto self = this_thread();

@@ -1,5 +1,5 @@
-// The counts of a Group on the machine's own kernel: of tasks that run on several CPUs, and start
-// others. Those of a command, beside perf stat: perf_stat_test.cc.
+// The counts of a Group on the machine's own kernel, of tasks that run on several CPUs and start
+// others. perf_stat_test.cc compares the counts of a command with perf stat's.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -27,7 +27,7 @@ using testing::fault;
 using testing::kFaults;
 using testing::LiveEventTest;
 
-// Two CPUs that this process may use; fewer, if there are fewer.
+// Returns two CPUs that this process may use, or fewer if there are fewer.
 std::vector<std::uint32_t> two_cpus() {
   cpu_set_t all;
   std::vector<std::uint32_t> some;
@@ -48,7 +48,8 @@ void fault_on(const std::vector<std::uint32_t>& cpus) {
   }
 }
 
-// A process that faults on each CPU, in a thread of its own and in another, once it is let.
+// A process that waits for a signal to go, then faults on each CPU, in its first thread and in
+// another.
 class Faulting {
  public:
   explicit Faulting(const std::vector<std::uint32_t>& cpus)
@@ -72,7 +73,7 @@ class Faulting {
   ForkedChild child_;
 };
 
-// Software events take no turns: a count is what it would be if it had run all the time.
+// Software events never take turns on a counter, so their counts are not scaled.
 void expect_unscaled(const Group& group, std::uint64_t least) {
   const auto counts = group.read();
   ASSERT_TRUE(counts) << counts.error().explain();
@@ -87,7 +88,7 @@ void expect_unscaled(const Group& group, std::uint64_t least) {
 
 const std::vector<Event> kCounted{kFaults, software(PERF_COUNT_SW_TASK_CLOCK)};
 
-// Each was enabled for longer than it ran (R31).
+// Each event was enabled for longer than it ran (R31).
 TEST_F(LiveEventTest, ACountOfATaskOnTwoCpusIsNotScaled) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer has page faults of its own";
   const auto cpus = two_cpus();
@@ -97,7 +98,7 @@ TEST_F(LiveEventTest, ACountOfATaskOnTwoCpusIsNotScaled) {
     const auto with = [children](const Target& target) {
       return children ? target.and_children() : target;
     };
-    // This process, which starts a thread and a process. (In one that ends with it.)
+    // The counted process is a child, which starts a thread and a process.
     const std::string own = live::in_child([&]() -> std::string {
       for (const Target& target : {with(this_thread()), with(this_process())}) {
         const Group group = must(Group::open({.events = kCounted, .target = target}));
@@ -117,7 +118,7 @@ TEST_F(LiveEventTest, ACountOfATaskOnTwoCpusIsNotScaled) {
   }
 }
 
-// Each on the CPU that it was asked for, and together (R31).
+// Counts on each of the chosen CPUs, and on both together (R31).
 TEST_F(LiveEventTest, ACountOfATaskOnChosenCpusIsNotScaled) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer has page faults of its own";
   const auto cpus = two_cpus();
@@ -133,7 +134,7 @@ TEST_F(LiveEventTest, ACountOfATaskOnChosenCpusIsNotScaled) {
   expect_unscaled(both, 4 * kEach);
   must(both.stop());
   expect_unscaled(both, 4 * kEach);
-  // While it runs.
+  // Read the counts while the group runs.
   const std::string own = live::in_child([&]() -> std::string {
     const Group group = must(Group::open({.events = kCounted, .target = this_thread().on(cpus)}));
     fault_on(cpus);
@@ -156,7 +157,7 @@ TEST_F(LiveEventTest, ACountOfACommandIsNotScaled) {
   }
 }
 
-// A system-wide event and a cgroup's have the time of a CPU, or of the cgroup on it.
+// A system-wide event has the time of a CPU, and a cgroup's event that of the cgroup on the CPU.
 TEST_F(LiveEventTest, ACountOfAllTasksIsNotScaled) {
   const Group group = must(Group::open({.events = kCounted, .target = event::system()}));
   fault(static_cast<int>(kEach));
@@ -166,7 +167,7 @@ TEST_F(LiveEventTest, ACountOfAllTasksIsNotScaled) {
   EXPECT_GE(counts->front().value, kEach);
 }
 
-// Of an event that is inherited, the kernel counts what those that inherited it lost, too (R31).
+// For an inherited event, the kernel also counts the losses of the events that inherited it (R31).
 TEST_F(LiveEventTest, WhatChildrenLostIsLostOnce) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer has page faults of its own";
   const auto cpus = two_cpus();

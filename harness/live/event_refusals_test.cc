@@ -1,5 +1,5 @@
-// Events that the machine's own kernel accepts and never answers. Those that it refuses:
-// event_callers_test.cc, event_sources_test.cc.
+// Events that the machine's own kernel accepts and never answers. For events that it refuses see
+// event_callers_test.cc and event_sources_test.cc.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -39,7 +39,7 @@ using testing::kFaults;
 
 class LiveEventRefusalTest : public live::RootTest {};
 
-// Does something of everything that is watched below.
+// Triggers each of the events that are watched below.
 void act() {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   for (int i = 0; i < 10; ++i) {
@@ -57,14 +57,14 @@ void act() {
   }
 }
 
-// Accepted by the kernel, and answered never, or hardly.
+// A request that the kernel accepts, but answers never or hardly ever.
 struct Quiet {
   const char* what;
   Event event;
   Target target;
-  const char* field;            // that check() names
-  std::size_t most;             // of records
-  std::pair<int, int> since{};  // of Linux
+  const char* field;            // the field that check() names
+  std::size_t most;             // of records, at most
+  std::pair<int, int> since{};  // this version of Linux
 };
 constexpr std::size_t kAny = ~std::size_t{0};
 
@@ -87,7 +87,7 @@ std::vector<Quiet> quiet_requests() {
       {"dummy alone", dummy, self, "config", 0},
       {"comm_exec", dummy.adjust([](Attr& a) { a.comm_exec = 1; }), self, "comm_exec", 0},
       {"inherit_stat", dummy.adjust([](Attr& a) { a.inherit_stat = 1; }), self, "inherit_stat", 0},
-      // It brings MMAP where anybody has asked for those (perf_event_mmap()).
+      // It brings MMAP records if anybody has asked for these (perf_event_mmap()).
       {"mmap2", dummy.adjust([](Attr& a) { a.mmap2 = 1; }), self, "mmap2", kAny},
       {"build_id",
        changes({.maps = true}).adjust([](Attr& a) { a.mmap2 = 0, a.build_id = 1; }),
@@ -115,7 +115,7 @@ std::vector<Quiet> quiet_requests() {
        "remove_on_exec",
        kAny,
        {5, 13}},
-#if !defined(__thumb__)  // on which 32-bit ARM kernels put no uprobe
+#if !defined(__thumb__)  // on Thumb code, 32-bit ARM kernels put no uprobe
       {"a uprobe's unknown bits",
        uprobe("/proc/self/exe", "main").adjust([](Attr& a) { a.config |= 2; }), self, "config",
        kAny},
@@ -127,10 +127,10 @@ std::vector<Quiet> quiet_requests() {
        "exclude_user", kAny},
       {"a tracepoint of one task", switches, self, "pid", kAny},
       {"a tracepoint by frequency", getppid.frequency(1), self, "freq", 50},
-      // R7: 5.10 writes two at the first hit.
+      // R7: 5.10 writes two records at the first hit.
       {"every 1000th of a tracepoint", getppid.period(1000), self, "sample_period",
        live::is_linux(6, 1) ? 0U : 2U},
-#if defined(__x86_64__)  // to which an ELF header begins like an instruction
+#if defined(__x86_64__)  // on which an ELF header begins like an instruction
       {"a uprobe where no code is", uprobe("/proc/self/exe", std::uint64_t{0}), self,
        "probe_offset", 0},
 #endif
@@ -141,7 +141,7 @@ std::vector<Quiet> quiet_requests() {
   };
 }
 
-// Nothing if it is named, opens and is as quiet as it says.
+// Returns "" if check() names the field, and the event opens and is as quiet as the row says.
 std::string heard_of(const Quiet& row) {
   const Request request{.events = {row.event}, .target = row.target};
   const auto found = check(request);
@@ -169,7 +169,7 @@ TEST_F(LiveEventRefusalTest, AnEventThatOpensButStaysSilentIsNamedByCheck) {
   const std::string said = with_tracefs([&] {
     std::string wrong;
     std::vector<Quiet> rows = quiet_requests();
-    const Event print = tracepoint("ftrace:print");  // which has an id on some kernels
+    const Event print = tracepoint("ftrace:print");  // has an id on some kernels only
     if (print.attr()) rows.push_back({"the tracer's", print, event::system(), "config", 0});
     std::erase_if(
         rows, [](const Quiet& row) { return !live::is_linux(row.since.first, row.since.second); });
@@ -184,7 +184,7 @@ TEST_F(LiveEventRefusalTest, AnEventThatOpensButStaysSilentIsNamedByCheck) {
   if (!has_kprobes) RecordProperty("not seen", "a kprobe without the kernel: there are none");
 }
 
-// Of all tasks, and of oneself by one's number (R5, R27).
+// The sampler watches all tasks, or this process or thread by its number (R5, R27).
 TEST_F(LiveEventRefusalTest, ASamplerIsNotWokenByTheWaitsOfItsOwnThread) {
   const std::string said = with_tracefs([] {
     std::string wrong;
@@ -202,8 +202,8 @@ TEST_F(LiveEventRefusalTest, ASamplerIsNotWokenByTheWaitsOfItsOwnThread) {
         sampler->wait(end);
         sampler->for_each([](const Delivered&) {});
       }
-      // Records of other programs wake by half a ring of 64 KiB. (0 is what busy tasks may bring it
-      // to.)
+      // Records of other programs cause a wakeup for each half of a ring of 64 KiB. There is no
+      // lower bound: busy tasks may bring the waits to 0.
       if (waits > 20 + sampler->counts().delivered / 50) {
         wrong += event.name() + ": " + std::to_string(waits) + " waits for " +
                  std::to_string(sampler->counts().delivered) + " records\n";
@@ -214,11 +214,11 @@ TEST_F(LiveEventRefusalTest, ASamplerIsNotWokenByTheWaitsOfItsOwnThread) {
   EXPECT_EQ(said, "");
 }
 
-// The list of a process's threads is older than the opening (R8).
+// The list of a process's threads is older than their opening (R8).
 TEST_F(LiveEventRefusalTest, AProcessWhoseThreadsComeAndGoIsOpened) {
   const ForkedChild first_is_gone{[] {
     std::thread{[] { ::pause(); }}.detach();
-    return static_cast<int>(::syscall(SYS_exit, 0));  // of this thread alone: it stays in the list
+    return static_cast<int>(::syscall(SYS_exit, 0));  // ends this thread only: it stays in the list
   }};
   const ForkedChild busy{[]() -> int {
     while (true) std::thread{[] {}}.join();
@@ -247,7 +247,7 @@ TEST_F(LiveEventRefusalTest, AProcessWhoseThreadsComeAndGoIsOpened) {
   EXPECT_EQ(gone->rings(), static_cast<std::size_t>(there)) << "of the threads that are there";
 }
 
-// K34. For one task it opens, and is silent.
+// K34. For one task the event opens, and is silent.
 TEST_F(LiveEventRefusalTest, ACpuThatIsOfflineIsNamed) {
   if (std::getenv("PERFRING_OFFLINE_CPU") == nullptr) {
     GTEST_SKIP() << "PERFRING_OFFLINE_CPU is not set: it takes a CPU offline, which stops others";

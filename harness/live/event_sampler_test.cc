@@ -1,5 +1,5 @@
-// Samplers on the machine's own kernel: how long next() and a wait last, the end of the tasks that
-// are watched, the order of several rings, children.
+// Samplers on the machine's own kernel: how long next() and a wait last, the end of the watched
+// tasks, the order of several rings, children.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(LiveEventTest, NextNeverTimesOutWithARecordInTheRing) {
   EXPECT_GE(Clock::now() - began, 150ms);
 }
 
-// E7: without a deadline, and although nothing else would end the wait for a minute.
+// E7: next() has no deadline, and nothing else would end the wait for a minute.
 TEST_F(LiveEventTest, NextEndsWithTheTasksThatAreWatched) {
   for (const std::vector<Event>& events :
        {std::vector{kFaults}, std::vector{kFaults, changes({.forks = true})}}) {
@@ -88,7 +88,7 @@ TEST_F(LiveEventTest, NextEndsWithTheTasksThatAreWatched) {
     EXPECT_EQ(exits, events.size() - 1);
     EXPECT_TRUE(sampler.ended());
     EXPECT_FALSE(sampler.next());
-    // Nor does a loop of waits spin (R22).
+    // A loop of waits does not spin either (R22).
     int waits = 0;
     for (const auto end = Clock::now() + 200ms; Clock::now() < end; ++waits) sampler.wait(end);
     EXPECT_LT(waits, 20);
@@ -109,10 +109,10 @@ struct Pipe {
   os::Fd read_end, write_end;
 };
 
-// A child that calls `run` with each byte that is sent to it, and exits once the pipe is closed.
+// A child that calls `run` with each byte that it is sent, and exits once the pipe is closed.
 class CommandedChild {
  public:
-  static constexpr char kLeaveItToAChild = 'c';  // the rest is run by a child of its own
+  static constexpr char kLeaveItToAChild = 'c';  // a child of the child runs the rest
 
   explicit CommandedChild(const std::function<void(char)>& run)
       : child_{[this, &run] {
@@ -168,19 +168,19 @@ TEST_F(LiveEventTest, ASamplerOfAProcessEndsWithItsLastChild) {
   EXPECT_EQ(sampler.lost(), 0U);
 }
 
-// Two threads share rings, which are mapped by the first one's events; that one ends first.
+// Two threads share rings, which the first one's events map. The first one ends first.
 TEST_F(LiveEventTest, TheLastThreadsEndIsTheEnd) {
 #ifdef PERFRING_TSAN
   GTEST_SKIP() << "ThreadSanitizer starts no thread in a process that fork() made";
 #endif
   Pipe go;
   const CommandedChild process{[&go](char command) {
-    if (command == 'e') ::syscall(SYS_exit, 0);  // this thread alone
+    if (command == 'e') ::syscall(SYS_exit, 0);  // ends this thread only
     go.write_end = {};
     std::thread{[&go] {
       char none = 0;
       static_cast<void>(!::read(go.read_end.get(), &none, 1));
-      ::usleep(200'000);  // so that most likely somebody waits by then
+      ::usleep(200'000);  // the sampler most likely waits by then
       fault(5);
       ::_exit(0);
     }}.detach();
@@ -229,8 +229,8 @@ TEST_F(LiveEventTest, NextHoldsNothingBackBeyondItsDeadline) {
   EXPECT_TRUE(sampler.next(Clock::time_point::min()));
 }
 
-// Another loop knows fd() and next_deadline() alone. It sees a record that is held for its order
-// when that is over, and one below the batch after longest_wait at the latest (E2).
+// Another loop has fd() and next_deadline() only. It sees a record that is held for its order when
+// the holding ends, and a record below the batch after longest_wait at the latest (E2).
 TEST_F(LiveEventTest, AnotherLoopSeesEachRecordInTime) {
   for (const bool is_held : {true, false}) {
     Sampler sampler =
@@ -262,8 +262,8 @@ TEST_F(LiveEventTest, AnotherLoopSeesEachRecordInTime) {
 }
 
 TEST_F(LiveEventTest, SeveralRingsComeInTheOrderOfTheirTimes) {
-  // Clocks, since their samples have times of their own: those of kFaults would be as old as they
-  // are of the first that is served, if others sample it, too (R25), and so late.
+  // Use clocks, because their samples have times of their own. If others sample kFaults too, its
+  // samples have the time of the first event that is served (R25), and are late.
   const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
   Sampler sampler =
       must(Sampler::open({.events = {Event{clock}.frequency(2000), Event{clock}.frequency(1000)},
@@ -284,7 +284,7 @@ TEST_F(LiveEventTest, SeveralRingsComeInTheOrderOfTheirTimes) {
   EXPECT_EQ(sampler.counts().malformed, 0U);
 }
 
-// K21. With each clock of the events, no record is held for longer than its order takes.
+// K21. With each clock of the events, no record is held for longer than its order requires.
 TEST_F(LiveEventTest, RecordsComeWhateverTheirClock) {
   for (const clockid_t clock :
        {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI, -1}) {

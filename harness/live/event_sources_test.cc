@@ -1,6 +1,6 @@
 // The refusals of the machine's own kernel for each sort of event, as root, as a user and with
-// CAP_PERFMON: breakpoints, probes, tracepoints and their filters, hardware events. And of any,
-// where pages or descriptors are too few or too many.
+// CAP_PERFMON: breakpoints, probes, tracepoints and their filters, hardware events. For events of
+// any sort: too few or too many pages or descriptors.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST_F(LiveEventCallersTest, WrongAndForbiddenBreakpointsAreNamed) {
 TEST_F(LiveEventCallersTest, WrongAndForbiddenUprobesAreNamed) {
   if (!has_pmu("uprobe") || !has_rows()) GTEST_SKIP() << kNoRows;
   constexpr const char* kRight = "EACCES type";
-  // Which anybody may read; a static program has none.
+  // Probe libc, which anybody may read. A static program has none.
   Dl_info libc{};
   const bool is_shared = ::dladdr(reinterpret_cast<void*>(&::getppid), &libc) != 0 &&
                          std::filesystem::path{libc.dli_fname}.is_absolute();
@@ -129,7 +129,7 @@ TEST_F(LiveEventCallersTest, WrongAndForbiddenTracepointsAreNamed) {
     });
   };
   const std::uint64_t switched = id("sched:sched_switch");
-  // Where tracefs is mounted only root may look into it.
+  // If tracefs is mounted, only root may read it.
   const bool is_mounted = ::access("/sys/kernel/tracing/events/sched", R_OK) == 0 ||
                           ::access("/sys/kernel/debug/tracing/events/sched", R_OK) == 0;
   expect({
@@ -191,7 +191,7 @@ TEST_F(LiveEventCallersTest, AWrongOrSecondFilterIsNamed) {
   EXPECT_EQ(wrong, "");
 }
 
-// R9: it opens, and cannot be mapped.
+// R9: the event opens, and cannot be mapped.
 TEST_F(LiveEventCallersTest, AnInheritedEventWithoutACpuIsNotMapped) {
   const auto none =
       Sampler::open({.events = {kFaults.adjust([](perf_event_attr& a) { a.inherit = 1; })},
@@ -231,7 +231,7 @@ TEST_F(LiveEventCallersTest, TooFewDescriptorsLeaveNothingOpen) {
   EXPECT_EQ(said, "fd");
 }
 
-// No more descriptors than so many: the limit is one of their numbers.
+// Allows so many more descriptors. The limit applies to their numbers.
 void allow(std::size_t more) {
   std::vector<os::Fd> free;
   rlim_t limit = 0;
@@ -243,8 +243,8 @@ void allow(std::size_t more) {
   ::setrlimit(RLIMIT_NOFILE, &own);
 }
 
-// One descriptor fewer than fds_needed() says is one too few, wherever it is missing: of an event,
-// the waiter or the child.
+// One descriptor less than fds_needed() returns is too few, whichever lacks it: an event, the
+// waiter or the child.
 TEST_F(LiveEventCallersTest, EachDescriptorIsCountedAndItsLackExplained) {
   if (kSanitized) GTEST_SKIP() << "UBSan asks by pipe(2) whether memory is there";
   for (const Target& target : {this_thread(), child({"true"})}) {

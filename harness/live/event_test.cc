@@ -42,7 +42,7 @@ TEST_F(LiveEventTest, PageFaultsHaveTheirAddresses) {
   Sampler sampler = must(Sampler::open({.events = {kFaults.callchain()}, .target = this_thread()}));
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t memory = fault(52);
-  std::set<std::uint64_t> faulted;  // of the pages touched; ThreadSanitizer's own fault as well
+  std::set<std::uint64_t> faulted;  // of the touched pages; ThreadSanitizer has a fault of its own
   sampler.flush([&](const Delivered& each) {
     const auto& sample = std::get<record::Sample>(each.record);
     EXPECT_EQ(sample.tid(), static_cast<std::uint32_t>(::gettid()));
@@ -54,14 +54,14 @@ TEST_F(LiveEventTest, PageFaultsHaveTheirAddresses) {
   EXPECT_EQ(sampler.lost(), 0U);
 }
 
-// The context switches of this thread, as the kernel counts them.
+// Returns the number of context switches of this thread, as the kernel counts them.
 long switched_out() {
   rusage used{};
   ::getrusage(RUSAGE_THREAD, &used);
   return used.ru_nvcsw + used.ru_nivcsw;
 }
 
-// A tracepoint's ids are those of the machine's first PID namespace (PROC_PID_INIT_INO).
+// A tracepoint's ids are from the machine's first PID namespace (PROC_PID_INIT_INO).
 bool is_pid_namespace_of_boot() {
   struct stat status{};
   return ::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == 0xEFFFFFFC;
@@ -77,8 +77,8 @@ TEST_F(LiveEventTest, TheTracepointNeedsNoFlag) {
     auto sampler = Sampler::open({.events = {tracepoint("sched:sched_switch")}});
     if (!sampler) return sampler.error().explain();
     ::prctl(PR_SET_NAME, "the sleeper");
-    // A sleep may be over before it begins, where a hypervisor takes the processor meanwhile: what
-    // counts is how often this thread was switched out.
+    // A sleep may be over before it begins, if a hypervisor takes the processor meanwhile. So count
+    // how often this thread was switched out.
     const long before = switched_out();
     for (int i = 0; i < 1000 && switched_out() - before < 5; ++i) ::usleep(1000);
     const long switches = switched_out() - before;
@@ -113,7 +113,7 @@ TEST_F(LiveEventTest, AFilterLeavesOutRecordsThatDoNotMatch) {
   EXPECT_EQ(said, "0 of some");
 }
 
-// Whatever ids the kernel has left in the samples (R25).
+// This does not depend on the ids that the kernel has left in the samples (R25).
 TEST_F(LiveEventTest, EachOfTwoSamplersOfASoftwareEventGetsItsSamples) {
   const Request asked{.events = {software(PERF_COUNT_SW_CPU_CLOCK).period(1'000'000'000), kFaults},
                       .target = this_thread()};
@@ -130,7 +130,7 @@ TEST_F(LiveEventTest, EachOfTwoSamplersOfASoftwareEventGetsItsSamples) {
   }
 }
 
-// The kernel makes the records of the second too long (R28).
+// The kernel makes the second sampler's records too long (R28).
 TEST_F(LiveEventTest, EachOfTwoSamplersOfBpfProgramsGetsTimeAndTask) {
   const Request asked{.events = {changes({.symbols = true, .programs = true})}, .target = system()};
   std::array samplers{must(Sampler::open(asked)), must(Sampler::open(asked))};
@@ -157,7 +157,7 @@ TEST_F(LiveEventTest, EachOfTwoSamplersOfBpfProgramsGetsTimeAndTask) {
   }
 }
 
-// R10: COMM is what lets NAMESPACES of a CPU come, and brings FORK and EXIT.
+// R10: COMM enables NAMESPACES records of a CPU, and brings FORK and EXIT.
 TEST_F(LiveEventTest, NamespacesOfAllTasksComeWithoutOtherRecords) {
   Sampler sampler =
       must(Sampler::open({.events = {changes({.namespaces = true})}, .target = event::system()}));
@@ -182,12 +182,13 @@ TEST_F(LiveEventTest, ABreakpointSeesEachWrite) {
   if (live::breakpoints_are_silent()) GTEST_SKIP() << "no breakpoint is hit here (R30)";
   auto writes = Sampler::open(request);
 #if defined(__arm__)
-  // arch/arm/kernel/hw_breakpoint.c: hw_breakpoint_arch_parse(); qemu's have none.
+  // arch/arm/kernel/hw_breakpoint.c: hw_breakpoint_arch_parse(). qemu's processors have none.
   if (!writes && writes.error().io_error == std::errc::invalid_argument) {
     GTEST_SKIP() << "this processor has no breakpoints that can be stepped over";
   }
 #elif defined(__powerpc__)
-  // arch/powerpc/kernel/hw_breakpoint.c: hw_breakpoint_arch_parse(), v6.1: POWER9's are not used.
+  // arch/powerpc/kernel/hw_breakpoint.c: hw_breakpoint_arch_parse(), v6.1: it does not use
+  // POWER9's.
   if (!writes && writes.error().io_error == std::errc::no_such_device) {
     GTEST_SKIP() << "the kernel uses no breakpoints of this processor";
   }
@@ -220,7 +221,7 @@ TEST_F(LiveEventTest, AUprobeBySymbolIsHitAndReturns) {
 #if defined(__thumb__)
   GTEST_SKIP() << "32-bit ARM kernels put no uprobe on Thumb instructions";
 #endif
-  // Of a static program: itself.
+  // A static program probes itself.
   Dl_info libc{};
   std::error_code none;
   const bool is_shared = ::dladdr(reinterpret_cast<void*>(&::getppid), &libc) != 0 &&
@@ -238,7 +239,7 @@ TEST_F(LiveEventTest, AUprobeBySymbolIsHitAndReturns) {
   EXPECT_EQ(hits[1], 10U);
 }
 
-// 0 where it is not known.
+// Returns 0 if the address is unknown.
 std::uint64_t kernel_address_of(const std::string& function) {
   std::ifstream symbols{"/proc/kallsyms"};
   std::string address;
@@ -261,9 +262,9 @@ TEST_F(LiveEventTest, KprobesSeeEachCallAndItsReturn) {
   std::size_t hits[2] = {};
   sampler.flush([&](const Delivered& each) {
     ++hits[each.event];
-    // struct kprobe_trace_entry_head and kretprobe_trace_entry_head (kernel/trace/trace.h): behind
-    // the common fields an address, of the instruction that was replaced, if not of the function.
-    // It is the kernel's unsigned long, which a 32-bit process may have too little room for.
+    // struct kprobe_trace_entry_head and kretprobe_trace_entry_head (kernel/trace/trace.h): an
+    // address follows the common fields, either the function's or that of the replaced instruction.
+    // It is the kernel's unsigned long, which may be too long for a 32-bit process.
     const auto raw = *std::get<record::Sample>(each.record).raw();
     const bool is_long = sizeof(long) == 8 || function >> 32 != 0;
     std::uint64_t address = 0;
@@ -281,7 +282,7 @@ TEST_F(LiveEventTest, KprobesSeeEachCallAndItsReturn) {
   EXPECT_EQ(hits[1], 10U);
 }
 
-// 2.2: what a kprobe may not be, as the kernel says it, and as it is explained.
+// 2.2: kprobes that are not possible, with the kernel's error and the explanation.
 TEST_F(LiveEventTest, AKprobeThatCannotBeIsNamed) {
   if (!has_pmu("kprobe")) GTEST_SKIP() << "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)";
   const auto refused = [](const Event& event) {
@@ -297,7 +298,7 @@ TEST_F(LiveEventTest, AKprobeThatCannotBeIsNamed) {
 #if defined(__x86_64__)
   EXPECT_EQ(refused(kprobe("exc_int3")),
             says(EINVAL) + "this place in the kernel may not be probed");
-  // Its first instruction is ftrace's call, of 5 bytes, or endbr64, of 4.
+  // The function begins with ftrace's call, of 5 bytes, or with endbr64, of 4.
   EXPECT_EQ(refused(kprobe("do_sys_openat2", 1)),
             says(EILSEQ) + "the offset is inside an instruction");
 #endif
@@ -333,12 +334,13 @@ TEST_F(LiveEventTest, IfNoFallbackOpensEachRefusalIsNamed) {
 
 TEST_F(LiveEventTest, ACounterCountsWhatItsFilterLetsThrough) {
   const std::string wrong = live::with_tracefs([]() -> std::string {
-    // Not a system call's: of a 32-bit process, a 64-bit x86 kernel counts none (R29).
+    // Not a system call's tracepoint: a 64-bit x86 kernel does not count a 32-bit process's calls
+    // (R29).
     const Event signals = tracepoint("signal:signal_generate");
     auto all = Counter::open(signals, this_thread());
     auto some = Counter::open(signals.filter("sig == " + std::to_string(SIGURG)), this_thread());
     if (!all || !some) return (all ? some : all).error().explain();
-    // Both are ignored, by default.
+    // Both signals are ignored by default.
     for (const int sig : {SIGCHLD, SIGURG, SIGCHLD, SIGURG, SIGCHLD}) ::raise(sig);
     return std::to_string(all->read()->value) + " " + std::to_string(some->read()->value);
   });

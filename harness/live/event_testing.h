@@ -34,7 +34,7 @@ inline bool has_pmu(const char* name) {
   return internal::Facts{real_system()}.pmu_type(name).has_value();
 }
 
-// Touches N new pages; returns where they were.
+// Touches N new pages. Returns their address.
 inline std::uint64_t fault(int pages) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t length = page * static_cast<std::size_t>(pages);
@@ -46,12 +46,12 @@ inline std::uint64_t fault(int pages) {
   return reinterpret_cast<std::uintptr_t>(memory);
 }
 
-// In a child that is nobody, with these capabilities.
+// Runs `body` in a child as the user nobody, with these capabilities.
 inline std::string as_nobody(std::vector<int> capabilities,
                              const std::function<std::string()>& body) {
   return live::in_child([&] {
     live::become(live::kNobody, capabilities);
-    ::prctl(PR_SET_DUMPABLE, 1);  // or one's own /proc is root's
+    ::prctl(PR_SET_DUMPABLE, 1);  // else root owns the child's own /proc
     return body();
   });
 }
@@ -62,7 +62,7 @@ inline std::string fields(const std::vector<Cause>& causes) {
   return all;
 }
 
-// The errno and the causes, or that it opens.
+// Returns the errno and the fields of the causes.
 inline std::string said(const EventError& error) {
   const int number = error.io_error.value();
   return std::string{number == 0 ? "-" : ::strerrorname_np(number)} + " " + fields(error.causes);
@@ -81,7 +81,7 @@ inline std::function<std::string()> sampled(const Event& event) {
 inline std::function<std::string()> with(const std::function<void(Attr&)>& change) {
   return sampled(kFaults.adjust(change));
 }
-// One system call.
+// Opens the event with one system call.
 inline std::function<std::string()> asked(const std::function<void(Ask&)>& change) {
   return [=]() -> std::string {
     Ask ask = internal::dummy();
@@ -93,13 +93,13 @@ inline std::function<std::string()> asked(const std::function<void(Ask&)>& chang
   };
 }
 
-// A request, and the kernel's answer.
+// A request, and the kernel's answer to each caller.
 struct Row {
   const char* what;
   std::function<std::string()> ask;
   const char* root;
-  const char* user = nullptr;     // nullptr: as root
-  const char* perfmon = nullptr;  // nullptr: as the user
+  const char* user = nullptr;     // nullptr: the same as for root
+  const char* perfmon = nullptr;  // nullptr: the same as for the user
 };
 
 inline void expect(const std::vector<Row>& rows) {
@@ -116,7 +116,8 @@ inline bool is_paranoid_2() {
   return real_system().read("/proc/sys/kernel/perf_event_paranoid") == "2\n";
 }
 
-// The rows are those of x86-64 and of Linux 6.12 and later: others answer otherwise to some.
+// The rows are those of x86-64 with Linux 6.12 and later. Other kernels answer some of them
+// differently.
 inline constexpr const char* kNoRows =
     "perf_event_paranoid is not 2, or this is not x86-64 at 6.12";
 inline bool has_rows() {

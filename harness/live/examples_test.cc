@@ -20,7 +20,7 @@
 namespace perfring::live {
 namespace {
 
-// The README's second example, as it stands there, and what it leaves to its reader.
+// The README's second example, verbatim, and the function that it leaves to the reader.
 std::atomic<int> used = 0;
 void use(const PerfEvent& event) {
   used += event.index() == 0;
@@ -29,8 +29,8 @@ void use(const PerfEvent& event) {
 
 using testing::MatchesRegex;
 
-// The command's stdout, and its end: "OUTPUT[exit 0]". `keep_going` is called
-// every 10 ms while it runs.
+// Returns the command's stdout, and its end: "OUTPUT[exit 0]". Calls `keep_going` every 10 ms while
+// the command runs.
 std::string ran(const std::string& command, const std::function<void()>& keep_going) {
   ChildProcess child{{"/bin/sh", "-c", command}};
   const Ended ended = child.wait([&] {
@@ -54,7 +54,7 @@ class ExamplesTest : public BpffsTest {
   }
 };
 
-// Which needs no kernel.
+// This example needs no kernel.
 TEST(RingOnlyExampleTest, PrintsHello) {
   EXPECT_EQ(ran("lib/examples/ring_only", [] {}), "hello\n[exit 0]");
 }
@@ -93,7 +93,7 @@ TEST_F(ExamplesTest, StopEarlyTakesThreeEventsAtATime) {
 TEST_F(ExamplesTest, AllCpusCountsWhatEveryCpuOutputs) {
   const std::string said = on_pin("all_cpus", "5", [&] {
     static std::uint64_t accepted = 0;
-    // Not for ever: what comes after its last drain is not counted.
+    // Stop after some: the example does not count events after its last drain.
     if (accepted < 20) accepted += emit(8) == 0;
     if (accepted < 40 && other_cpu()) accepted += emitter().emit(*other_cpu(), 8) == 0;
   });
@@ -133,7 +133,7 @@ TEST_F(ExamplesTest, OwnLoopPrintsEveryCpusEventsInTheirOrder) {
   EXPECT_EQ(said, expected + "[exit 0]");
 }
 
-// In loops of libuv and of Boost.Asio, where these are.
+// Runs loops of libuv and of Boost.Asio, if these are installed.
 TEST_F(ExamplesTest, LibuvAndAsioLoopsPrintEveryCpusEventsInTheirOrder) {
   const auto cpu_of = [&](std::uint64_t key) {
     return key % 2 == 0 ? other_cpu().value_or(cpu()) : cpu();
@@ -189,7 +189,7 @@ TEST_F(ExamplesTest, TheReadmesLoopDrainsEveryCpuUntilItIsStopped) {
   EXPECT_EQ(returned, 0);
 }
 
-// Those of events, which need no BPF.
+// The examples of events, which need no BPF.
 class EventExamplesTest : public ::testing::Test {
  protected:
   void SetUp() override {

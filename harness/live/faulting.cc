@@ -1,6 +1,6 @@
 // The command that perf_stat_test counts: usage: faulting PAGES
-// Touches so many new pages on each CPU that it may use, in its first thread, in another, and in a
-// child: on two CPUs, 6 * PAGES page faults and what the program itself needs.
+// Touches PAGES new pages on each CPU that it may use, in its first thread, in another, and in a
+// child: on two CPUs, 6 * PAGES page faults in addition to the program's own.
 
 #include <sched.h>
 #include <sys/mman.h>

@@ -19,7 +19,7 @@ namespace {
 
 static_assert(sizeof(generator_state) % 8 == 0, "the kernel rounds array values up to 8 bytes");
 
-// A value of a map that the BPF program may be writing.
+// Loads a value of a map to which the BPF program may be writing.
 template <class T>
 T load_relaxed(const T& value) {
   return __atomic_load_n(&value, __ATOMIC_RELAXED);
@@ -71,7 +71,7 @@ std::expected<void, std::error_code> Generator::run(std::uint32_t cpu, std::uint
   const auto loops = test_run(program_.get(), cpu, arguments);
   if (!loops) return std::unexpected(loops.error());
   if (*loops < 0) return std::unexpected(std::error_code(-*loops, std::generic_category()));
-  return {};  // bpf_loop's count is in the counts, too
+  return {};  // the counts include bpf_loop()'s
 }
 
 OutputCounts Generator::counts(std::uint32_t cpu) const {
@@ -86,7 +86,7 @@ namespace {
 constexpr std::size_t kSampleOverhead = 12;  // header and raw size
 constexpr std::size_t kLostSize = 24;
 
-// The raw size of a sample with `payload` bytes: what the kernel makes of it, padding included.
+// Returns the raw size of a sample with `payload` bytes: the kernel adds padding.
 std::size_t raw_size(std::size_t payload) {
   return (payload + 4 + 7) / 8 * 8 - 4;
 }
@@ -135,10 +135,10 @@ bool Audit::is_intact(const Sample& sample, const generator_record& record) cons
          body_matches(sample, payload, pattern_.data() + generator_window(sequence_));
 }
 
-// Compares bytes 8 to `length` of the sample with those of `body`.
+// Compares bytes 8 to `length` of the sample and of `body`.
 bool Audit::body_matches(const Sample& sample, std::size_t length,
                          const unsigned char* body) const {
-  // `bytes` are those from offset `at` of the payload on.
+  // `bytes` begin at offset `at` of the payload.
   const auto matches = [&](Bytes bytes, std::size_t at) {
     const std::size_t from = std::max(at, sizeof(generator_record));
     const std::size_t to = std::min(at + bytes.size(), length);

@@ -16,16 +16,16 @@
 
 namespace perfring::live {
 
-// Payload sizes in bytes, chosen evenly from min to max.
+// Payload sizes in bytes, distributed evenly from min to max.
 struct PayloadRange {
   std::uint32_t min = GENERATOR_PAYLOAD_MIN;
   std::uint32_t max = GENERATOR_PAYLOAD_MIN;
 };
 
-// The bytes that bodies are windows of.
+// Returns the bytes that bodies are windows of.
 std::vector<unsigned char> generator_pattern();
 
-// The writer's own ledger of one CPU: what bpf_perf_event_output answered.
+// The writer's own ledger of one CPU: the results of bpf_perf_event_output().
 struct OutputCounts {
   std::uint64_t attempted = 0;
   std::uint64_t accepted = 0;  // returned 0
@@ -38,13 +38,13 @@ struct OutputCounts {
 // Threads: run() may be called for different CPUs at once.
 class Generator {
  public:
-  // The error is a text for a person.
+  // The error is a text for people.
   static std::expected<Generator, std::string> load(PayloadRange payload);
 
   // The map (BPF_MAP_TYPE_PERF_EVENT_ARRAY) that the records go to.
   int events_fd() const noexcept { return events_.get(); }
 
-  // Outputs `batch` records on `cpu`, or, with IfFull::Stop, until the ring is full.
+  // Outputs `batch` records on `cpu`; with IfFull::Stop, fewer if the ring is full.
   enum class IfFull { GoOn, Stop };
   std::expected<void, std::error_code> run(std::uint32_t cpu, std::uint32_t batch, IfFull if_full);
 
@@ -63,17 +63,17 @@ class Generator {
   os::Mapping states_;  // one generator_state for each possible CPU
 };
 
-// Events of one CPU's ring, compared with those that the generator writes there.
+// The events of one CPU's ring, compared with the records that the generator writes there.
 struct AuditCounts {
   std::uint64_t delivered = 0;     // samples
   std::uint64_t lost = 0;          // sum of the LOST records' counts
-  std::uint64_t malformed = 0;     // the ring's contract broken
-  std::uint64_t out_of_order = 0;  // not the next sequence number, the lost ones counted
-  std::uint64_t corrupt = 0;       // another CPU, checksum, size or body than was written
-  std::uint64_t bytes = 0;         // of ring that the events took, headers included
+  std::uint64_t malformed = 0;     // the ring breaks its contract
+  std::uint64_t out_of_order = 0;  // not the next sequence number, lost ones counted
+  std::uint64_t corrupt = 0;       // the CPU, checksum, size or body is wrong
+  std::uint64_t bytes = 0;         // ring bytes of the events, headers included
 };
 
-// Checks each event of one CPU's ring, in the order of their delivery.
+// Checks each event of one CPU's ring, in the order of delivery.
 class Audit {
  public:
   Audit(std::uint32_t cpu, PayloadRange payload);
@@ -89,7 +89,7 @@ class Audit {
   std::uint32_t cpu_;
   PayloadRange payload_;
   std::vector<unsigned char> pattern_;
-  std::uint64_t sequence_ = 0;  // that the next sample should have
+  std::uint64_t sequence_ = 0;  // that the next sample must have
   AuditCounts counts_;
 };
 

@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kNotSupported = 524;  // ENOTSUPP, the kernel's own (include/linux/errno.h)
 
-// A reason if the error is one that a privilege or a kernel feature would cure. The probes are
-// too simple to be refused for anything else; if they are, let the tests fail and show it.
+// Returns a reason if a privilege or a kernel feature would cure the error. The probes are too
+// simple to be refused for another reason. If they are, the tests should fail and show it.
 std::optional<std::string> reason(const char* what, int error_number) {
   switch (error_number) {
     case EPERM:
@@ -86,7 +86,7 @@ namespace {
 bool has_capability(unsigned capability) {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
-  if (::syscall(SYS_capget, &header, data.data()) != 0) return true;  // then it is not to blame
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return true;  // unknown: do not blame it
   return (data[capability / 32].effective >> (capability % 32) & 1) != 0;
 }
 

@@ -6,16 +6,16 @@
 
 namespace perfring::live {
 
-// Why this process cannot use the kernel it runs on as the producer: the privilege or the facility
-// of the kernel that is missing, for a person to read. nullopt if all is there; any later error is
-// a failure.
+// Returns why this process cannot use its kernel as the producer: the missing privilege or kernel
+// feature, in a text for people. Returns nullopt if nothing is missing: any later error is a
+// failure.
 std::optional<std::string> why_no_live_kernel();
 
-// Names the capabilities that BPF output needs and this process lacks, and what to do about it,
-// in one sentence ("This process lacks CAP_BPF: run as root, or grant it"). Empty if it lacks none.
+// Names the capabilities that BPF output needs and this process lacks, and a remedy, in one
+// sentence ("This process lacks CAP_BPF: run as root, or grant it"). Returns "" if it lacks none.
 std::string advice_on_capabilities();
 
-// The same of a process that has these.
+// The same for a process that has these.
 std::string advice_on_capabilities(bool has_bpf, bool has_perfmon);
 
 }  // namespace perfring::live

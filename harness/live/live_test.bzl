@@ -3,10 +3,10 @@
 load("@rules_cc//cc:defs.bzl", "cc_test")
 load("//lib/perfring/testing:one_unit.bzl", "cc_unit_test")
 
-# Of every test whose result depends on the machine's kernel or privileges.
+# Tags of every test whose result depends on the machine's kernel or privileges.
 LIVE_TAGS = [
-    # Its result says nothing about another run, so Bazel is not to keep it: without "external" a
-    # test that was skipped stays skipped where the privileges are there since.
+    # The result says nothing about another run, so Bazel must not cache it. Without "external", a
+    # skipped test would stay skipped after the privileges were granted.
     "external",
     # Bazel's sandbox takes privileges away.
     "local",
@@ -14,7 +14,7 @@ LIVE_TAGS = [
 ]
 
 def live_test(name, srcs, **kwargs):
-    """A cc_test that may have the machine's privileges, and is one file that can be copied.
+    """Defines a cc_test that keeps the machine's privileges, and is one file that can be copied.
 
     Args:
       name: its name.

@@ -1,4 +1,4 @@
-// The full ring and what a Lost counts (K12 to K15, S5).
+// The full ring, and the count of a Lost (K12 to K15, S5).
 
 #include <cerrno>
 #include <cstddef>
@@ -36,7 +36,7 @@ class LostTest : public LiveTest {
   }
 };
 
-// K12, K13, in its own figures where pages are of its size.
+// K12, K13. The figures of these facts apply to pages of 4096 bytes.
 TEST_F(LostTest, APageHoldsRecordsUpToItsLast8Bytes) {
   struct {
     std::size_t payload;
@@ -88,7 +88,7 @@ TEST_F(LostTest, ALostPrecedesTheNextRecordThatFitsOnce) {
   }
 }
 
-// K15. After the n-th record is taken there is room for 16 * n + 15 bytes: not yet for 24 + 16.
+// K15. With n records taken there is room for 16 * n + 15 bytes: n = 1 is too little for 24 + 16.
 TEST_F(LostTest, ALostIsWrittenOnlyIfItFitsWithTheRecord) {
   auto buffer = open(1);
   ASSERT_NO_FATAL_FAILURE(overfill(3));
@@ -115,17 +115,17 @@ TEST_F(LostTest, ALostAcrossTheEndOfTheRingIsDelivered) {
   for (std::size_t lap = 0; lap < os::page_size() / 8; ++lap) {
     ASSERT_NO_FATAL_FAILURE(overfill(lap + 1));
     ASSERT_EQ(drain(buffer).size(), capacity(os::page_size(), kPayload));
-    ASSERT_EQ(emit(kPayload), 0);  // 40 bytes on, so that each lap starts elsewhere
+    ASSERT_EQ(emit(kPayload), 0);  // 40 more bytes, so that each lap starts elsewhere
     const auto seen = drain(buffer);
     ASSERT_EQ(seen.size(), 2u);
     ASSERT_TRUE(seen[0].is_lost(lap + 1)) << testing::PrintToString(seen);
   }
 }
 
-// A Lost counts what is missing between the records around it.
+// A Lost counts the records that are missing between its neighbors.
 TEST_F(LostTest, ALostCountsTheGapInTheRecordNumbers) {
   auto buffer = open(1);
-  std::uint64_t next = 0;  // the number that the next attempt gets
+  std::uint64_t next = 0;  // the number of the next attempt
   std::uint64_t expected = 0;
   std::uint64_t lost = 0;
   for (std::uint32_t round = 0; round < 200; ++round) {

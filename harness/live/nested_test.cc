@@ -1,6 +1,6 @@
-// Programs output from interrupts, too. With all CPUs at work each record is delivered or lost, in
-// the order of the keys, and as many are late as sorting counts: for PERFRING_NESTED_SECONDS, 1 by
-// default. And a flush meets writers that nest.
+// Programs that also output from interrupts. With all CPUs at work, each record is delivered or
+// lost, in the order of the keys, and as many records are late as sorting finds. Runs for
+// PERFRING_NESTED_SECONDS, 1 by default. Also tests a flush against writers that nest.
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -68,7 +68,7 @@ class NestedTest : public LiveTest {
         counts.get(), (entries * sizeof(nested_counts) + page - 1) / page * page)));
   }
 
-  // Interrupts a CPU for as long as it is open.
+  // Returns an event that interrupts a CPU for as long as it is open.
   os::Fd interrupts(std::uint32_t cpu) const {
     perf_event_attr attr{};
     attr.size = sizeof(attr);
@@ -82,17 +82,17 @@ class NestedTest : public LiveTest {
     return event;
   }
 
-  // The first record is output so long after its key was read.
+  // Outputs the first record `late` after its key was read.
   void write(std::uint32_t cpu, std::uint64_t count, std::chrono::nanoseconds late = 0ns) const {
     std::array<std::uint64_t, NESTED_ARGUMENTS> arguments{};
     arguments[NESTED_COUNT] = count;
     arguments[NESTED_LATE_NS] = static_cast<std::uint64_t>(late.count());
     EXPECT_EQ(test_run(task_.get(), cpu, arguments), 0);
   }
-  // On its CPU, a batch every 100 us and more, until told to stop.
+  // Runs on the CPU, and outputs a batch every 100 us or more, until told to stop.
   void write_until(std::uint32_t cpu, std::chrono::nanoseconds late,
                    const std::atomic<bool>& stop) const {
-    // A ring that is full, because its consumer has other things to do, refuses what is late.
+    // A ring that is full, because its consumer is busy, refuses late records.
     const std::uint64_t batch = late == 0ns ? kBatch : kLateBatch;
     const OnCpu on_cpu{cpu};
     for (; !stop; std::this_thread::sleep_for(100us)) write(cpu, batch, late);
@@ -102,8 +102,8 @@ class NestedTest : public LiveTest {
     return reinterpret_cast<nested_counts*>(mapping_->bytes().data())[cpu];
   }
 
-  // Both sources on all CPUs, merged, for length(). The first record of each batch is output `late`
-  // after its key was read. Returns how many were late.
+  // Runs both sources on all CPUs, merged, for length(). The first record of each batch is output
+  // `late` after its key was read. Returns the number of late records.
   std::uint64_t run(const MergeOptions& merge, std::chrono::nanoseconds late = 0ns);
 
   std::vector<std::uint32_t> cpus_;
@@ -135,10 +135,10 @@ class NestedReceived {
   std::uint64_t lost = 0;
   std::uint64_t late = 0;
   std::uint64_t wrong = 0;
-  std::uint64_t ahead = 0;  // the merge has put another in place of the key (M8)
+  std::uint64_t ahead = 0;  // the merge has replaced the key (M8)
   std::uint64_t repeated = 0;
   SortedLateness sorted;
-  // The keys of one source.
+  // How often the keys of one source went back, and how far at most.
   std::uint64_t went_back = 0;
   std::uint64_t longest_way_back = 0;
 
@@ -165,13 +165,13 @@ class NestedReceived {
     came[at] = true;
   }
 
-  // Its newest record.
+  // A source's newest record.
   struct Source {
     std::uint64_t sequence = 0;
     std::uint64_t key = 0;
   };
   std::vector<std::array<Source, 2>> newest_;           // by CPU and source
-  std::vector<std::array<std::vector<bool>, 2>> came_;  // each of their sequences
+  std::vector<std::array<std::vector<bool>, 2>> came_;  // delivered, by sequence number
 };
 
 std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanoseconds late) {
@@ -202,7 +202,7 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
     EXPECT_EQ(must(set.flush(Flush::Complete, KeyAt{}, take)), DrainEnd::Drained);
   };
   flush();
-  // One more, into an empty ring, says what was lost before it.
+  // One more record, into an empty ring, reports the losses before it.
   for (const std::uint32_t cpu : cpus_) write(cpu, 1);
   flush();
 
@@ -239,17 +239,17 @@ TEST_F(NestedTest, AttemptedIsDeliveredPlusLostAndLateIsAsCountedBySorting) {
   run({});
 }
 
-// W8c: without slack some records are late. A look that falls while a batch is held up delivers
-// what the other CPUs wrote since the batch's key.
+// W8c: without slack some records are late. A look while a batch is delayed delivers the records
+// that other CPUs wrote since the batch's key.
 TEST_F(NestedTest, WithoutSlackSomeAreLateAsCountedBySorting) {
-  for (int tries = 0; tries != 5; ++tries) {  // of tens each, unless the machine is busy
+  for (int tries = 0; tries != 5; ++tries) {  // each has tens, unless the machine is busy
     if (run({.slack = 0, .learns = false}, 100us) != 0) return;
   }
   ADD_FAILURE() << "nothing was late";
 }
 
 // W14, W15: a writer that interrupts another one's output returns before its record is visible,
-// since the outermost publishes data_head. A complete flush waits for that.
+// because the outermost writer publishes data_head. A complete flush waits for that.
 TEST_F(NestedTest, OnlyACompleteFlushDeliversWhatANestedWriterHasJustOutput) {
   if (!other_cpu()) GTEST_SKIP() << "one CPU";
   const std::uint32_t writers_cpu = *other_cpu();
@@ -260,7 +260,7 @@ TEST_F(NestedTest, OnlyACompleteFlushDeliversWhatANestedWriterHasJustOutput) {
   std::uint64_t delivered = 0;
   const auto take = [&](std::uint32_t, const PerfEvent& event) {
     EXPECT_FALSE(std::holds_alternative<Malformed>(event));
-    // A Lost, on a busy machine: its records were not accepted.
+    // It is a Lost on a busy machine: the lost records were not accepted.
     const auto* const sample = std::get_if<Sample>(&event);
     if (sample == nullptr) return;
     delivered += sample->as<nested_record>().value().source == NESTED_INTERRUPT;

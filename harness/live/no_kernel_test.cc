@@ -33,7 +33,7 @@ TEST(SortedLatenessTest, CountsWhatComesAfterAHigherOne) {
 
 constexpr std::uint32_t kCpu = 3;
 
-// A record as the generator writes it and the kernel pads it, built here from its description.
+// Returns a record as the generator writes it and the kernel pads it, built from its description.
 std::vector<std::byte> record(std::uint64_t sequence, std::uint32_t cpu, PayloadRange range) {
   const std::uint32_t size = generator_payload_size(sequence, cpu, range.min, range.max);
   static const std::vector<unsigned char> pattern = generator_pattern();

@@ -28,7 +28,7 @@ class OversizeTest : public LiveTest {
   }
 };
 
-// K6, in its own figures; those of size 0 are below.
+// The figures of K6. Records of size 0 are below.
 struct Truncated {
   std::size_t payload;
   std::size_t size;
@@ -119,8 +119,8 @@ TEST_F(OversizeTest, ARecordOfSizeZeroBehindPendingLossesLeavesTheLostAlone) {
   EXPECT_TRUE(is_payload(seen[0], 100));
 }
 
-// K10: 65536 bytes of payload go once around the ring, over four unread records and the header of
-// their own. The payload decides what a drain reads there.
+// K10: 65536 bytes of payload go once around the ring, over four unread records and their own
+// header. So the payload decides what a drain reads there.
 TEST_F(OversizeTest, ADrainOfOverwrittenRecordsEnds) {
   const std::size_t page_count = pages(65536);
   if (page_count * os::page_size() != 65536) GTEST_SKIP() << "no ring of 64 KiB on this machine";
@@ -135,7 +135,7 @@ TEST_F(OversizeTest, ADrainOfOverwrittenRecordsEnds) {
     EXPECT_EQ(ring.page.data_head - ring.page.data_tail, 4u * 24 + 16);
 
     const auto seen = drain(buffer);
-    // None of these bytes makes a header.size that is believable.
+    // None of these bytes makes a plausible header.size.
     ASSERT_EQ(seen.size(), 1u);
     EXPECT_TRUE(seen[0].is_malformed(Defect::BadSize)) << testing::PrintToString(seen);
     EXPECT_EQ(seen[0].bytes.size(), 4u * 24 + 16);
@@ -148,7 +148,7 @@ TEST_F(OversizeTest, ADrainOfOverwrittenRecordsEnds) {
   }
 }
 
-// K10, at large: after any sequence of such payloads a drain ends, stays in the ring and consumes
+// K10, in general: after any sequence of such payloads a drain ends, stays in the ring and consumes
 // everything, and the next good record is delivered.
 TEST_F(OversizeTest, ADrainOfAnyMixtureOfSizesEndsInTheRing) {
   const std::size_t page_count = pages(65536);

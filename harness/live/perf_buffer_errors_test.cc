@@ -1,5 +1,5 @@
-// Every way in which the system refuses a buffer, provoked: what is reported, and that what is
-// advised is so (S7).
+// Provokes every way in which the system refuses a buffer. Checks the report, and that the advice
+// is true (S7).
 
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Kind = PerfBufferError::Kind;
 
-// CPU-wide events and large rings are privileged only if the machine says so.
+// The machine decides whether CPU-wide events and large rings need privileges.
 int paranoid() {
   const std::string text = os::read_line("/proc/sys/kernel/perf_event_paranoid").value_or("");
   int value = -1;
@@ -57,7 +57,7 @@ const char* name_of(Kind kind) {
   return "?";
 }
 
-// "KIND ERRNO | message | explanation", or "open".
+// Returns "KIND ERRNO | message | explanation", or "open".
 std::string report(const std::expected<PerfBuffer, PerfBufferError>& buffer) {
   if (buffer) return "open";
   const PerfBufferError& error = buffer.error();
@@ -78,7 +78,7 @@ void limit(int resource, rlim_t value) {
 
 class PerfBufferErrorsTest : public LiveTest {
  protected:
-  // A user nobody else is, so that nobody else's rings count as theirs.
+  // Returns a user that nobody else is, so that nobody else's rings count toward its limit.
   static uid_t stranger() { return 1000000 + static_cast<uid_t>(::getpid()); }
 };
 
@@ -126,7 +126,7 @@ TEST_F(PerfBufferErrorsTest, WithoutDescriptorsOpenIsRefused) {
   EXPECT_THAT(said, HasSubstr("ulimit -n"));
 }
 
-// As a container's seccomp profile refuses it, or a kernel without perf events.
+// A container's seccomp profile refuses like this, or a kernel without perf events.
 TEST_F(PerfBufferErrorsTest, APolicyAgainstPerfEventOpenIsToldApart) {
   const std::string said = in_child([&] {
     refuse(SYS_perf_event_open, EPERM);
@@ -155,8 +155,8 @@ TEST_F(PerfBufferErrorsTest, APolicyAgainstPerfEventOpenIsToldApart) {
               HasSubstr("see perf_event_open(2)"));
 }
 
-// K38. The sysctl's figure is for each CPU: the advised count fits on all of them at once, and
-// twice as much does not.
+// K38. The sysctl's figure is per CPU: the advised count fits on all CPUs at once, and twice as
+// much does not.
 TEST_F(PerfBufferErrorsTest, ARingAboveTheLockedMemoryIsRefusedAndTheCountThatFitsIsNamed) {
   if (paranoid() < 0) GTEST_SKIP() << "kernel.perf_event_paranoid lifts the limit";
   constexpr std::array kPerfmon{CAP_PERFMON};
@@ -188,7 +188,7 @@ TEST_F(PerfBufferErrorsTest, ARingAboveTheLockedMemoryIsRefusedAndTheCountThatFi
                           HasSubstr("RLIMIT_MEMLOCK"), HasSubstr("CAP_IPC_LOCK")));
 }
 
-// The ways out that the advice names.
+// Tries the remedies that the advice names.
 TEST_F(PerfBufferErrorsTest, RaisingRlimitMemlockOrCapIpcLockLiftsTheLimit) {
   constexpr std::array kPerfmon{CAP_PERFMON};
   constexpr std::array kBoth{CAP_PERFMON, CAP_IPC_LOCK};
@@ -212,7 +212,7 @@ TEST_F(PerfBufferErrorsTest, RaisingRlimitMemlockOrCapIpcLockLiftsTheLimit) {
   }
 }
 
-// K35: its table of pages is larger than the kernel allocates in one piece.
+// K35: the ring's table of pages is larger than the kernel allocates in one piece.
 TEST_F(PerfBufferErrorsTest, ARingTheKernelCannotAllocateIsRefused) {
   if (sizeof(void*) != 8 || os::page_size() != 4096) {
     GTEST_SKIP() << "2^19 pages are refused on 64-bit machines with pages of 4 KiB";
@@ -233,7 +233,7 @@ TEST_F(PerfBufferErrorsTest, APolicyAgainstEnableIsToldApart) {
   EXPECT_THAT(said, HasSubstr("seccomp"));
 }
 
-// Each error is met with some of what open acquires in hand.
+// At each error open() already holds some of its resources.
 TEST_F(PerfBufferErrorsTest, AFailureHoldsNothing) {
   EXPECT_EQ(in_child([&]() -> std::string {
               refuse(SYS_ioctl, PERF_EVENT_IOC_ENABLE, EPERM);

@@ -29,7 +29,7 @@ static_assert(std::is_nothrow_move_assignable_v<PerfBuffer>);
 
 class PerfBufferLiveTest : public LiveTest {
  protected:
-  // The events' files that this process has open, and mappings of them.
+  // The perf event files that this process has open, and their mappings.
   struct Held {
     std::size_t files;
     std::size_t mappings;
@@ -37,7 +37,7 @@ class PerfBufferLiveTest : public LiveTest {
   };
   static Held held() { return {perf_event_files(), perf_event_mappings().size()}; }
 
-  // A PerfBuffer by itself: an entry of the map, which it does not hold.
+  // Opens a plain PerfBuffer, and enters it in the map, which the buffer does not hold.
   PerfBuffer open(std::size_t page_count = 2) { return open(array(), cpu(), page_count); }
   static PerfBuffer open(const PerfEventArray& array, std::uint32_t cpu, std::size_t page_count) {
     PerfBuffer buffer = must(PerfBuffer::open(cpu, page_count));
@@ -67,7 +67,7 @@ TEST_F(PerfBufferLiveTest, IsReadableUntilDrained) {
   }
 }
 
-// S7: enabled last. With the ioctl made a no-op that "succeeds", the event never is.
+// S7: the event is enabled last. If the ioctl is a no-op that "succeeds", it never is.
 TEST_F(PerfBufferLiveTest, TheEventIsDisabledUntilAllIsInPlace) {
   EXPECT_EQ(in_child([&] {
               refuse(SYS_ioctl, PERF_EVENT_IOC_ENABLE, 0);
@@ -77,13 +77,14 @@ TEST_F(PerfBufferLiveTest, TheEventIsDisabledUntilAllIsInPlace) {
             std::to_string(-EOPNOTSUPP));
 }
 
-// S7. A file that survived exec would keep the event, and K45's map entry, alive for ever.
+// S7. A file that survives exec would keep the event, and K45's map entry, alive forever.
 TEST_F(PerfBufferLiveTest, TheEventIsClosedOnExec) {
   auto buffer = open();
   EXPECT_EQ(::fcntl(buffer.fd(), F_GETFD), FD_CLOEXEC);
 }
 
-// S7: sample_period is 1. An event without a period is not a sampling one, and refuses another.
+// S7: sample_period is 1. An event without a period is not a sampling event, and refuses another
+// period.
 TEST_F(PerfBufferLiveTest, TheEventHasASamplePeriod) {
   auto buffer = open();
   std::uint64_t period = 1;
@@ -117,7 +118,7 @@ constexpr bool kHasAssertions = false;
 constexpr bool kHasAssertions = true;
 #endif
 
-// K36: the child has no mapping of the ring, but the same open file of the event.
+// K36: the child has no mapping of the ring, but shares the open file of the event.
 TEST_F(PerfBufferLiveTest, AForkedChildsCopyIsTheParentsToStop) {
   auto buffer = open();
   ASSERT_EQ(emit(8), 0);
@@ -132,13 +133,13 @@ TEST_F(PerfBufferLiveTest, AForkedChildsCopyIsTheParentsToStop) {
   EXPECT_EQ(emit(8), 0) << "still enabled";
   EXPECT_EQ(drain(buffer).size(), 2u);
   EXPECT_EQ(in_child([&] {
-              std::signal(SIGSEGV, SIG_DFL);  // which a sanitizer has taken
+              std::signal(SIGSEGV, SIG_DFL);  // a sanitizer has a handler for it
               return std::to_string(buffer.readable());
             }),
             "[killed by signal " + std::to_string(kHasAssertions ? SIGABRT : SIGSEGV) + "]");
 }
 
-// In the child, memory that was mapped where the parent's ring is stays mapped.
+// Memory that the child maps at the address of the parent's ring stays mapped.
 TEST_F(PerfBufferLiveTest, AForkedChildsCopyLeavesTheMemoryAlone) {
   auto buffer = open(1);
   ASSERT_EQ(emit(8), 0);
@@ -184,7 +185,7 @@ TEST_F(PerfBufferLiveTest, AMovedFromBufferIsEmpty) {
     EXPECT_FALSE(first.readable());
     EXPECT_TRUE(drain(first).empty());
   }
-  EXPECT_FALSE(first.readable());  // also when the ring it had is unmapped
+  EXPECT_FALSE(first.readable());  // even after its former ring is unmapped
   EXPECT_TRUE(drain(first).empty());
 }
 
@@ -205,7 +206,7 @@ TEST_F(PerfBufferLiveTest, MoveAssignmentReleasesWhatWasThere) {
   EXPECT_EQ(other.fd(), -1);  // NOLINT(bugprone-use-after-move)
   EXPECT_FALSE(other.readable());
 
-  other = open();  // what was moved from may hold something again
+  other = open();  // a moved-from buffer may hold a ring again
   EXPECT_EQ(emit(8), 0);
   EXPECT_EQ(drain(other).size(), 1u);
 }
@@ -232,7 +233,7 @@ TEST_F(PerfBufferLiveTest, DataTailMovesOnceADrain) {
   EXPECT_EQ(ring.page.data_tail, ring.page.data_head);
 }
 
-// S1: what arrives during a drain waits for the next.
+// S1: a record that arrives during a drain waits for the next drain.
 TEST_F(PerfBufferLiveTest, ADrainEndsWhereDataHeadWas) {
   auto buffer = open();
   ASSERT_EQ(emit(8), 0);
@@ -246,7 +247,7 @@ TEST_F(PerfBufferLiveTest, ADrainEndsWhereDataHeadWas) {
   EXPECT_EQ(drain(buffer).size(), 1u);
 }
 
-// S3: the record that f broke on has been consumed, those after it have not.
+// S3: the record on which f broke off is consumed, and the records after it are not.
 TEST_F(PerfBufferLiveTest, BreakingOffLeavesTheRest) {
   auto buffer = open();
   ASSERT_EQ(emitter().emit_many(cpu(), 8, 5).accepted, 5u);
@@ -282,7 +283,7 @@ TEST_F(PerfBufferLiveTest, FoldsWhatItDelivers) {
   EXPECT_EQ(bytes, 5 * 12u);
 }
 
-// K43: the event is for all processes, on one CPU; output from another finds it wanting.
+// K43: the event is for all processes on one CPU. It refuses output from another CPU.
 TEST_F(PerfBufferLiveTest, TakesOutputOfItsCpuOnly) {
   if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
   auto here = open();

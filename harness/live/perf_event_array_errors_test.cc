@@ -1,4 +1,4 @@
-// Every way in which the system refuses a map or an entry, provoked (K44).
+// Provokes every way in which the system refuses a map or an entry (K44).
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
@@ -30,7 +30,7 @@ using testing::HasSubstr;
 
 class PerfEventArrayErrorsTest : public LiveTest {
  protected:
-  // The cause of a failure, which must be a T.
+  // Returns the cause of a failure, which must be a T.
   template <class T, class Result>
   static T cause(const Result& result) {
     if (result) throw std::runtime_error("it succeeded");
@@ -78,8 +78,8 @@ TEST_F(PerfEventArrayErrorsTest, AMapOfAnotherTypeIsRefused) {
   }
 }
 
-// A program answers BPF_OBJ_GET_INFO_BY_FD too, and its info starts with its type: 4, the perf
-// event array's, is BPF_PROG_TYPE_SCHED_ACT's.
+// BPF_OBJ_GET_INFO_BY_FD also answers for a program, and the info starts with the program's type. 4
+// is BPF_PROG_TYPE_SCHED_ACT as well as the type of a perf event array.
 TEST_F(PerfEventArrayErrorsTest, AProgramIsNoMap) {
   static_assert(static_cast<int>(BPF_PROG_TYPE_SCHED_ACT) ==
                 static_cast<int>(BPF_MAP_TYPE_PERF_EVENT_ARRAY));
@@ -100,7 +100,7 @@ TEST_F(PerfEventArrayErrorsTest, AProgramIsNoMap) {
   }
 }
 
-// BTF's info begins with the address of a buffer, of which nothing was given.
+// BTF's info begins with the address of a buffer, and none is given.
 TEST_F(PerfEventArrayErrorsTest, BtfIsNoMap) {
   struct {
     btf_header header;
@@ -126,7 +126,7 @@ TEST_F(PerfEventArrayErrorsTest, BtfIsNoMap) {
   EXPECT_EQ(cause<InvalidMapType>(array).map_type, 0U);
 }
 
-// K44. The helper says E2BIG of such an index as well (perf_event_array_test.cc).
+// K44. The helper also returns E2BIG for such an index (perf_event_array_test.cc).
 TEST_F(PerfEventArrayErrorsTest, AnIndexOutsideTheMapIsAnIOError) {
   if (!other_cpu()) GTEST_SKIP() << "only one CPU is online";
   auto emitter = must(Emitter::create(*other_cpu()));
@@ -170,7 +170,7 @@ TEST_F(PerfEventArrayErrorsTest, ABufferThatCannotBeOpenedSaysWhy) {
   EXPECT_EQ(emit(8), -ENOENT);  // no entry was made
 }
 
-// K44, on the call that PerfEventArray makes: a descriptor that is not an event, or no longer open.
+// K44, for the call that PerfEventArray makes: a descriptor that is not an event, or is closed.
 TEST_F(PerfEventArrayErrorsTest, OnlyAnOpenEventCanBeAnEntry) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
@@ -183,7 +183,8 @@ TEST_F(PerfEventArrayErrorsTest, OnlyAnOpenEventCanBeAnEntry) {
   }
 }
 
-// Of an entry that set() and unset() are to change: which call, which entry, what the system said.
+// Checks that a change of an entry, by set() or unset(), was refused: the call, the entry, and the
+// system's error.
 template <class Result>
 void expect_entry_refused(const Result& changed, const char* call, const std::string& object,
                           std::errc said, const char* change) {
@@ -211,7 +212,7 @@ TEST_F(PerfEventArrayErrorsTest, WhatIsNoEventCannotBeSet) {
   EXPECT_EQ(emit(8), -ENOENT);
 }
 
-// K44. kernel/events/core.c: perf_event_read_local(), of which perf_event_fd_array_get_ptr() asks.
+// K44. perf_event_fd_array_get_ptr() asks perf_event_read_local() (kernel/events/core.c).
 TEST_F(PerfEventArrayErrorsTest, AnInheritedEventCannotBeSet) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);

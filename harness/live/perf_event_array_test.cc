@@ -1,5 +1,5 @@
-// The map's side: whose entries they are, how long they last, and what the helper says of them
-// (K43, K45). Pinning, on a bpffs of the test's own (K46).
+// The map's side: who owns entries, how long they last, and the helper's answers (K43, K45). Also
+// pinning, on a bpffs of the test's own (K46).
 
 #include <gmock/gmock.h>
 
@@ -57,11 +57,11 @@ TEST_F(PerfEventArrayLiveTest, HoldsItsOwnDescriptorOfTheMap) {
   EXPECT_EQ(emit(8), 0);
 }
 
-// K45: the entry goes with the map file through which it was put, so a buffer holds that file.
+// K45: the entry ends with the map file through which it was put, so a buffer holds that file.
 TEST_F(PerfEventArrayLiveTest, ABufferKeepsItsEntryWhenAllElseIsClosed) {
   std::optional<PerfEventArray> array = must(PerfEventArray::from_fd(emitter().map_fd()));
   std::optional<PerfEventArrayBuffer> buffer = must(array->open(cpu()));
-  this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));  // let go
+  this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));  // drop it
   emitter().close_map();
   EXPECT_EQ(emit(8), 0);
   array.reset();
@@ -73,16 +73,16 @@ TEST_F(PerfEventArrayLiveTest, ABufferKeepsItsEntryWhenAllElseIsClosed) {
     EXPECT_EQ(emit(8), 0);
     EXPECT_EQ(drain(moved).size(), 1u);
   }
-  EXPECT_EQ(emit(8), -ENOENT);  // the program still has the map, but nobody the file
+  EXPECT_EQ(emit(8), -ENOENT);  // the program still holds the map, but nobody the file
 }
 
-// K45. The same, seen from the kernel: what keeps the entry is the file, not the event.
+// K45. The same, seen from the kernel: the file keeps the entry, not the event.
 TEST_F(PerfEventArrayLiveTest, AnEntryGoesWithTheLastDescriptorOfTheMapFile) {
   PerfBuffer event = must(PerfBuffer::open(cpu()));  // holds no map
   must(os::bpf_map_update(array().fd(), cpu(), static_cast<std::uint32_t>(event.fd())));
   EXPECT_EQ(emit(8), 0);
   emitter().close_map();
-  EXPECT_EQ(emit(8), 0);  // array() has it
+  EXPECT_EQ(emit(8), 0);  // array() holds the file
   this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));
   EXPECT_EQ(emit(8), -ENOENT);
   EXPECT_EQ(drain(event).size(), 2u);
@@ -124,7 +124,7 @@ TEST_F(PerfEventArrayLiveTest, BuffersOfAllCpusWorkAtOnce) {
   }
 }
 
-// S7 holds for a buffer of the map too.
+// S7 also holds for a buffer of the map.
 TEST_F(PerfEventArrayLiveTest, OptionsReachTheBuffer) {
   auto buffer = open(PerfBufferOptions{.page_count = 16, .wakeup_watermark = 1u << 30});
   const auto mappings = perf_event_mappings();
@@ -156,16 +156,16 @@ TEST_F(PerfEventArrayLiveTest, ABufferOfItsOwnIsInTheMapFromSetToUnset) {
   EXPECT_EQ(emit(8), 0);
   must(array().unset(cpu()));
   EXPECT_EQ(emit(8), -ENOENT);
-  EXPECT_EQ(drain(buffer).size(), 1u);  // what came before is there still
+  EXPECT_EQ(drain(buffer).size(), 1u);  // earlier records are still there
   must(array().set(cpu(), buffer.fd()));
   EXPECT_EQ(emit(8), 0);
   EXPECT_EQ(drain(buffer).size(), 1u);
 }
 
-// K45, as AnEntryGoesWithTheLastDescriptorOfTheMapFile: this buffer holds no map.
+// K45, as in AnEntryGoesWithTheLastDescriptorOfTheMapFile: this buffer holds no map.
 TEST_F(PerfEventArrayLiveTest, AnEntryThatWasSetGoesWithTheMapThoughTheBufferLives) {
   std::optional<PerfEventArray> array = must(PerfEventArray::from_fd(emitter().map_fd()));
-  this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));  // let go
+  this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));  // drop it
   emitter().close_map();
   auto buffer = must(PerfEventArrayBuffer::open(cpu(), 1));
   must(array->set(cpu(), buffer.fd()));
@@ -187,7 +187,7 @@ TEST_F(PerfEventArrayLiveTest, DestroyingABufferThatWasSetLeavesItsEntryUntilUns
 }
 
 TEST_F(PerfEventArrayLiveTest, SetReplacesTheEntryAndLeavesTheOldRingToItsOwner) {
-  auto first = open();  // either kind
+  auto first = open();  // a buffer of the other kind
   auto second = must(PerfEventArrayBuffer::open(cpu(), 4));
   EXPECT_EQ(emit(8), 0);
   must(array().set(cpu(), second.fd()));
@@ -206,7 +206,7 @@ TEST_F(PerfEventArrayLiveTest, AnEventOfAnotherCpuTakesNoOutput) {
   EXPECT_TRUE(drain(buffer).empty());
 }
 
-// "call errno | explanation", or "done".
+// Returns "call errno | explanation", or "done".
 template <class T>
 std::string report(const std::expected<T, PerfEventArrayError>& result) {
   if (result) return "done";
@@ -231,8 +231,8 @@ TEST_F(PinTest, APinnedArrayCanBeOpenedByItsPath) {
             "1 record");
 }
 
-// K45: the pin is another open file of the map, whose entries are its own. It keeps the map, not
-// the entries.
+// K45: the pin is another open file of the map, with entries of its own. It keeps the map, not the
+// entries.
 TEST_F(PinTest, EntriesDoNotOutliveTheFileThatPutThem) {
   EXPECT_EQ(with_bpffs([&]() -> std::string {
               if (const auto pinned = array().pin(path("events").c_str()); !pinned)
@@ -292,7 +292,7 @@ TEST_F(PinTest, APathThatIsNotOnABpffsIsToldApart) {
                           HasSubstr("mount -t bpf bpf /sys/fs/bpf")));
 }
 
-// bpffs keeps names with dots for itself.
+// bpffs reserves names with dots.
 TEST_F(PinTest, ANameWithADotIsRefusedAndTheAdviceSaysSo) {
   const std::string said =
       with_bpffs([&] { return report(array().pin(path("events.1").c_str())); });

@@ -1,4 +1,4 @@
-// What a Group counts of a command, and what `perf stat` does: the same.
+// Compares a Group's counts of a command with those of `perf stat`.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ class PerfStatTest : public live::RootTest {
       GTEST_SKIP() << "it needs perf (ci/setup)";
     }
   }
-  // The page faults of the command, by perf stat: "12345,,page-faults,1234,100.00,,".
+  // Returns the command's page faults by perf stat: "12345,,page-faults,1234,100.00,,".
   static std::uint64_t by_perf() {
     std::vector<std::string> words{"/usr/bin/env",        "perf",    "stat",
                                    "--field-separator=,", "--event", "page-faults",
@@ -48,8 +48,8 @@ class PerfStatTest : public live::RootTest {
   }
 };
 
-// A run differs from another by a few pages of its stacks and libraries: 5 of 12000 were seen, 100
-// are allowed. On two CPUs, what is N times too high is 12000 too high.
+// Runs differ by a few pages of their stacks and libraries: 5 of 12000 were observed, 100 are
+// allowed. On two CPUs, a count that is N times too high is 12000 too high.
 TEST_F(PerfStatTest, AGroupCountsACommandsFaultsAsPerfDoes) {
   const std::uint64_t expected = by_perf();
   ASSERT_GE(expected, 3 * kPages);

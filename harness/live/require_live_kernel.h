@@ -9,8 +9,8 @@
 
 namespace perfring::live {
 
-// For SetUp(). Without a live kernel the test is skipped with the reason or, where the environment
-// has PERFRING_REQUIRE_LIVE, fails. Returns whether there is one.
+// Call it in SetUp(). Returns whether there is a live kernel. If not, skips the test with the
+// reason or, if the environment has PERFRING_REQUIRE_LIVE, fails it.
 inline bool require_live_kernel() {
   const auto why = why_no_live_kernel();
   if (!why) return true;

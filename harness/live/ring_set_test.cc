@@ -1,5 +1,5 @@
-// RingSet on the machine's own kernel: every CPU's records, waiting, the latency, CPUs that come
-// and go.
+// RingSet on the machine's own kernel: every CPU's records, waiting, the latency, and CPUs that go
+// offline and come back.
 
 #include "perfring/rings/ring_set.h"
 
@@ -55,7 +55,7 @@ class LiveRingSetTest : public LiveTest {
     EXPECT_EQ(emitter().emit_many(cpu, kPayload, 1, number).accepted, 1U);
   }
 
-  // Callbacks: the numbers that came, and how many were lost.
+  // The callbacks collect the numbers that are delivered, and the lost count.
   void take(std::uint32_t, const PerfEvent& event) {
     if (const auto* const sample = std::get_if<Sample>(&event)) {
       numbers_.push_back(sample->as<std::uint64_t>().value_or(0));
@@ -108,8 +108,9 @@ TEST_F(LiveRingSetTest, MergedRecordsAreInTheirOrder) {
   EXPECT_EQ(set.merge_counts().late, 0U);
 }
 
-// M8: as keys by bpf_ktime_get_boot_ns() or TAI are, and all in a time namespace whose clock is
-// behind. Ring by ring each round delivers all that is there, old and young.
+// M8: keys by bpf_ktime_get_boot_ns() or TAI are ahead of the clock, and all keys are in a time
+// namespace with a clock that is behind. Ring by ring, each round delivers all records, old and
+// young.
 TEST_F(LiveRingSetTest, KeysAheadOfTheClockHoldNothingUp) {
   constexpr std::uint64_t kOffset = 3'000'000'000;
   constexpr std::uint32_t kEach = 300;
@@ -142,14 +143,14 @@ TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndLost) {
     }
     round % 2 == 0 ? set.drain({.per_ring = 7}, taker()) : set.drain_fullest({}, taker());
   }
-  for (const std::uint32_t cpu : cpus()) emit_number(cpu, 1);  // says what was lost
+  for (const std::uint32_t cpu : cpus()) emit_number(cpu, 1);  // reports the losses
   set.drain(taker());
   EXPECT_GT(refused, 0U);
   EXPECT_EQ(numbers_.size(), accepted + cpus().size());
   EXPECT_EQ(lost_, refused);
 }
 
-// K16. C5: of each ring, although no Lost tells of what was lost after its last record.
+// K16. C5: ring by ring, although no Lost reports the losses after a ring's last record.
 TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndWhatTheKernelHasCounted) {
   RingSet set = open_set(with(1));
   if (!set.lost()) GTEST_SKIP() << "PERF_FORMAT_LOST is of Linux 6.0";
@@ -221,7 +222,7 @@ TEST_F(LiveRingSetTest, WithALatencyNothingIsStuckWhileWakeupsComeAndGo) {
     const std::uint32_t count = burst % 3 == 0 ? 40 : 1;
     sent += emitter().emit_many(on, kPayload, count).accepted;
     const auto start = Clock::now();
-    // Until the deadline that wait() itself sees to.
+    // No deadline: wait() itself keeps the latency.
     while (numbers_.size() < sent) {
       ASSERT_LT(Clock::now() - start, 8s) << "stuck in burst " << burst;
       const Wakeups before = set.wakeups();
@@ -245,7 +246,7 @@ TEST_F(LiveRingSetTest, WithALatencyNothingIsStuckWhileWakeupsComeAndGo) {
   EXPECT_LT(longest, 5s) << "no record waited for longest_wait";
 }
 
-// The events of this process.
+// Returns this process's descriptors of perf events.
 std::vector<int> perf_events() {
   std::vector<int> events;
   DIR* const folder = ::opendir("/proc/self/fd");
@@ -261,7 +262,7 @@ std::vector<int> perf_events() {
   return events;
 }
 
-// The events are disabled in place of the CPU: outputs fail in the same way then (W38, W39).
+// Disables the events instead of the CPU: outputs then fail in the same way (W38, W39).
 class LiveHotplugTest : public LiveRingSetTest {
  protected:
   void disable_events() {
@@ -300,7 +301,7 @@ TEST_F(LiveHotplugTest, ACpuThatCameBackOutputsToItsOldRing) {
   }
 }
 
-// W41. The kernel says again, when it is asked to, that the CPU has come online.
+// W41. On request, the kernel repeats its message that the CPU has come online.
 TEST_F(LiveHotplugTest, AUeventRevivesItsCpu) {
   RingSet set = open_set();
   set.poll();

@@ -1,5 +1,5 @@
 // How large a ring may be, and that all of it is used (S7, K12, K35). The kernel stores a payload
-// with padding, and a Sample is all of it (K1 to K3, S4).
+// with padding, and a Sample includes the padding (K1 to K3, S4).
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +23,7 @@ constexpr std::uint32_t kNoCpu = 1u << 20;  // more than Linux has: perf_event_o
 
 class PageCountTest : public LiveTest {
  protected:
-  // Fills the ring, drains it, and does so twice.
+  // Fills the ring and drains it, twice.
   void expect_capacity(PerfEventArrayBuffer& buffer, std::size_t page_count) {
     const std::size_t room = capacity(page_count * os::page_size(), kLapPayload);
     for (int lap = 0; lap < 2; ++lap) {
@@ -71,7 +71,7 @@ TEST_F(PageCountTest, OpenMapsTheRequestedPageCount) {
   expect_capacity(buffer, 8);
 }
 
-// These need no kernel: the count is refused before the system is asked, or the CPU would be.
+// These need no kernel: the count is refused before any system call, or the CPU by the system call.
 TEST(PageCountArgumentsTest, ACountThatIsNoPowerOfTwoIsRefused) {
   for (const std::size_t page_count :
        std::initializer_list<std::size_t>{0, 3, 5, 6, 7, 100, 1000}) {
@@ -101,13 +101,13 @@ TEST(PageCountArgumentsTest, RingsAboveTwoGibibytesAreRefused) {
               std::string::npos)
         << buffer.error().explain();
   }
-  // The limit itself is a matter for the kernel.
+  // The kernel decides on the limit itself.
   EXPECT_EQ(PerfBuffer::open(kNoCpu, limit).error().kind, Kind::OpenError);
 }
 
 class PayloadTest : public LiveTest {};
 
-// In pages, at least 256 KiB.
+// Returns the pages of a ring of at least 256 KiB.
 std::size_t roomy() {
   return std::max<std::size_t>(1, 262144 / os::page_size());
 }
@@ -137,7 +137,7 @@ TEST_F(PayloadTest, TheNextRecordStartsAtTheSizeOfTheOneBefore) {
   }
 }
 
-// K2. The first lap is one record of 0xEE, but for its front, which the second record covers.
+// K2. The first lap is one record of 0xEE, except for its front, which the second record covers.
 TEST_F(PayloadTest, PaddingIsWhatTheRingHeldBefore) {
   auto buffer = open(1);
   std::ranges::fill(emitter().payload(), std::byte{0xEE});
@@ -175,8 +175,8 @@ TEST_F(PayloadTest, PaddingOfAFreshRingIsZero) {
   EXPECT_EQ(seen[0].bytes, expected);
 }
 
-// S4. 104 bytes a record: an odd multiple of 8, so that each 8-byte position in the ring is the
-// start of one. A record that starts 8 bytes before the end leaves its payload in one piece.
+// S4. A record has 104 bytes, an odd multiple of 8, so that a record starts at each 8-byte position
+// of the ring. A record that starts 8 bytes before the end has its payload in one piece.
 TEST_F(PayloadTest, TheEndOfTheRingSplitsAPayloadAnywhere) {
   constexpr std::size_t kSplitPayload = 92;
   auto buffer = open(1);
@@ -209,7 +209,7 @@ TEST_F(PayloadTest, LargePayloadsSurviveTheEndOfTheRing) {
   EXPECT_GT(split, 0u);
 }
 
-// K37. What a drain hands out is the kernel's memory, and stays so (K5).
+// K37. The slices that a drain hands out are the kernel's memory, on every lap (K5).
 TEST_F(PayloadTest, SlicesLieInTheRing) {
   auto buffer = open(1);
   ASSERT_EQ(emit(100), 0);

@@ -45,7 +45,7 @@ class SnapshotTest : public LiveTest {
     last_ = must(ring.snapshot(settle, taker()));
     return numbers_;
   }
-  // Whether they go down by 1 each.
+  // Whether each number is 1 less than the one before.
   static bool is_run(const std::vector<std::uint64_t>& numbers) {
     for (std::size_t i = 1; i < numbers.size(); ++i) {
       if (numbers[i] + 1 != numbers[i - 1]) return false;
@@ -101,7 +101,7 @@ TEST_F(SnapshotTest, TheNextSnapshotHasOnlyNewRecords) {
   EXPECT_EQ(numbers_, (std::vector<std::uint64_t>{105, 104}));
 }
 
-// K41, W34: what is tried during a pause is refused, and counted after it.
+// K41, W34: outputs during a pause are refused, and counted after it.
 TEST_F(SnapshotTest, OutputsDuringAPauseAreCounted) {
   OverwritableRing ring = open_ring();
   emit_numbers(1, 1);

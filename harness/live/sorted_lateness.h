@@ -9,7 +9,7 @@
 
 namespace perfring::live {
 
-// Counts the keys that come after a higher one, by sorting.
+// Counts the keys that follow a higher one, by sorting.
 class SortedLateness {
  public:
   void add(std::uint64_t key) {
@@ -24,7 +24,7 @@ class SortedLateness {
  private:
   static constexpr std::size_t kChunk = std::size_t{1} << 16;
 
-  // From the highest key down: late is what comes after one that is higher.
+  // Goes from the highest key down: a key is late if it follows a higher one.
   void sort() {
     if (keys_.empty()) return;
     std::sort(keys_.begin(), keys_.end(), [](const auto& a, const auto& b) {
@@ -44,7 +44,7 @@ class SortedLateness {
   }
 
   std::vector<std::pair<std::uint64_t, std::size_t> > keys_;
-  std::uint64_t highest_ = 0;  // of the chunks before
+  std::uint64_t highest_ = 0;  // of the earlier chunks
   std::uint64_t late_ = 0;
 };
 

@@ -91,7 +91,7 @@ MappedRing::MappedRing(const DeliveredEvent& first, std::size_t page_count)
 
 void LiveTest::SetUp() {
   if (!require_live_kernel()) return;
-  cpus_ = os::online_cpus().value();  // why_no_live_kernel() had them
+  cpus_ = os::online_cpus().value();  // why_no_live_kernel() has read them
   emitter_.emplace(must(Emitter::create()));
   array_.emplace(must(PerfEventArray::from_fd(emitter().map_fd())));
 }
@@ -155,7 +155,7 @@ void filter(std::span<sock_filter> program) {
   check(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &loaded), "PR_SET_SECCOMP");
 }
 
-// Offset of an argument's low word.
+// Returns the offset of an argument's low word.
 constexpr std::uint32_t low_word_of(std::uint32_t argument) {
   return static_cast<std::uint32_t>(offsetof(seccomp_data, args)) + argument * 8 +
          (std::endian::native == std::endian::big ? 4 : 0);
@@ -169,7 +169,7 @@ constexpr std::uint32_t with_errno(int error_number) {
 
 std::size_t open_files() {
   const auto begin = std::filesystem::directory_iterator("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin, {})) - 1;  // but for the iterator's own
+  return static_cast<std::size_t>(std::distance(begin, {})) - 1;  // except the iterator's own
 }
 
 std::size_t perf_event_files() {
@@ -245,7 +245,7 @@ std::string with_tracefs(const std::function<std::string()>& body) {
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         (::mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0 &&
-         errno != EBUSY)) {  // it is there already
+         errno != EBUSY)) {  // already mounted
       return std::string{"no tracefs: "} + std::strerror(errno);
     }
     return body();

@@ -31,25 +31,25 @@
 
 namespace perfring::live {
 
-// A PerfEvent that owns its bytes, and remembers where they lay in the ring.
+// A PerfEvent that owns its bytes, and remembers their place in the ring.
 struct DeliveredEvent {
   enum class Kind : std::uint8_t { Sample, Lost, Malformed } kind;
   std::vector<std::byte> bytes;  // head, then tail
   std::uint64_t count = 0;       // of a Lost
   Defect defect{};               // of a Malformed
-  Bytes head;                    // where, not what: the kernel may have overwritten them since
+  Bytes head;                    // a place only: the kernel may have overwritten the bytes since
   Bytes tail;
 
   bool is_sample() const { return kind == Kind::Sample; }
   bool is_lost(std::uint64_t n) const { return kind == Kind::Lost && count == n; }
   bool is_malformed(Defect d) const { return kind == Kind::Malformed && defect == d; }
-  // The number that Emitter::emit_many gave it.
+  // The number that Emitter::emit_many() gave it.
   std::uint64_t number() const;
 };
 DeliveredEvent see(const PerfEvent& event);
 void PrintTo(const DeliveredEvent& seen, std::ostream* out);
 
-// Everything that one drain delivers: of a PerfBuffer, or of a PerfEventArrayBuffer.
+// Returns all events that one drain of a PerfBuffer or a PerfEventArrayBuffer delivers.
 template <class Buffer>
 std::vector<DeliveredEvent> drain(Buffer& buffer) {
   std::vector<DeliveredEvent> all;
@@ -57,7 +57,7 @@ std::vector<DeliveredEvent> drain(Buffer& buffer) {
   return all;
 }
 
-// The ring's memory, found from the first record that the kernel put there.
+// The ring's memory, located by the first record that the kernel wrote there.
 struct MappedRing {
   MappedRing(const DeliveredEvent& first, std::size_t page_count);
 
@@ -70,7 +70,7 @@ struct MappedRing {
   }
 };
 
-// The value, or a failure of the test that explains the error.
+// Returns the value, or fails the test with an explanation of the error.
 template <class T, class Error>
 T must(std::expected<T, Error> result) {
   if (result) {
@@ -89,7 +89,7 @@ T must(std::expected<T, Error> result) {
   }
 }
 
-// A record's room in the ring, and the raw size that it states, for a payload of at most 65516
+// A record's size in the ring, and the raw size that it states, for a payload of at most 65516
 // bytes (K1).
 constexpr std::size_t raw_size(std::size_t payload) {
   return (payload + 4 + 7) / 8 * 8 - 4;
@@ -99,18 +99,18 @@ constexpr std::size_t record_size(std::size_t payload) {
 }
 inline constexpr std::size_t kLostSize = 24;  // K14
 
-// The number of records of this payload that a ring takes: it never fills the last 8 bytes (K12).
+// Returns how many records of this payload a ring takes: it never fills the last 8 bytes (K12).
 constexpr std::size_t capacity(std::size_t ring_size, std::size_t payload) {
   return (ring_size - 1) / record_size(payload);
 }
 
-// The tests that need the kernel derive from this. Without a live kernel they are skipped, and
-// say why; with the environment variable PERFRING_REQUIRE_LIVE set, they fail instead.
+// Base of the tests that need the kernel. Without a live kernel they are skipped, and say why. With
+// the environment variable PERFRING_REQUIRE_LIVE set, they fail instead.
 class LiveTest : public testing::Test {
  protected:
   void SetUp() override;
 
-  // On cpu(), and as that entry of the emitter's map.
+  // Opens a ring on cpu(), as that entry of the emitter's map.
   PerfEventArrayBuffer open(const PerfBufferOptions& options = {}) {
     return must(array().open(cpu(), options));
   }
@@ -122,12 +122,12 @@ class LiveTest : public testing::Test {
 
   // Fills payload() with bytes that differ from their neighbours and from other seeds'.
   void fill_payload(std::size_t size, unsigned seed = 0);
-  // Whether a Sample is that payload: its front the bytes, its size K1's.
+  // Whether the event is a Sample of that payload: the bytes at its front, and K1's size.
   testing::AssertionResult is_payload(const DeliveredEvent& seen, std::size_t size);
 
   Emitter& emitter() { return *emitter_; }
   PerfEventArray& array() { return *array_; }
-  // An online CPU; and another, if there is one.
+  // An online CPU, and another if there is one.
   std::uint32_t cpu() const { return cpus_.front(); }
   std::optional<std::uint32_t> other_cpu() const {
     return cpus_.size() < 2 ? std::nullopt : std::optional{cpus_.back()};
@@ -139,23 +139,23 @@ class LiveTest : public testing::Test {
   std::optional<PerfEventArray> array_;
 };
 
-// The tests that need root and a kernel with perf, but no BPF, derive from this: as LiveTest.
+// Base of the tests that need root and a kernel with perf, but no BPF. Skips like LiveTest.
 class RootTest : public testing::Test {
  protected:
   void SetUp() override;
 };
 
-// A test's own process, and children for changes to a process that cannot be undone.
+// The test's own process, and children for changes to a process that cannot be undone.
 
-// The number of descriptors that this process has, and of those that are perf events.
+// The number of descriptors that this process has, and the number of perf events among them.
 std::size_t open_files();
 std::size_t perf_event_files();
 
-// Whether the kernel opens a breakpoint and then counts no hit of it (R30). It is asked without
-// perfring, and before a test opens its own: a processor may have room for only one.
+// Whether the kernel opens a breakpoint and then counts no hit of it (R30). Does not use perfring.
+// Call it before a test opens its own breakpoint: a processor may have room for only one.
 bool breakpoints_are_silent();
 
-// Whether this machine's Linux is of that version, or of a later one.
+// Whether this machine's Linux has that version or a later one.
 bool is_linux(int major, int minor);
 
 // A line of /proc/self/maps.
@@ -165,11 +165,11 @@ struct MappedFile {
 };
 std::vector<MappedFile> perf_event_mappings();
 
-// Runs `body` in a forked child, which then ends without any destructor having run, and returns
-// the text that it returned. A child that ends otherwise returns how, in brackets.
+// Runs `body` in a forked child, and returns the text that `body` returned. The child ends without
+// running destructors. If it ends in another way, returns a description in brackets.
 std::string in_child(const std::function<std::string()>& body);
 
-// The same, with tracefs where it belongs.
+// in_child() with tracefs mounted in the usual place.
 std::string with_tracefs(const std::function<std::string()>& body);
 
 inline constexpr uid_t kNobody = 65534;
@@ -178,12 +178,12 @@ inline constexpr uid_t kNobody = 65534;
 // std::system_error.
 void become(uid_t user, std::span<const int> capabilities = {});
 
-// For children. From now on, system call `number` fails with `error_number`; or only if its
-// second argument is `second`. Throws std::system_error.
+// For children. From now on, system call `number` fails with `error_number`; in the second form,
+// only if its second argument is `second`. Throws std::system_error.
 void refuse(long number, int error_number);
 void refuse(long number, std::uint32_t second, int error_number);
 
-// A LiveTest with a bpffs of its own; skipped where none can be mounted.
+// A LiveTest with a bpffs of its own; skipped if none can be mounted.
 class BpffsTest : public LiveTest {
  protected:
   void SetUp() override {
@@ -194,7 +194,7 @@ class BpffsTest : public LiveTest {
     }
   }
 
-  // In a child, with a bpffs mounted at root_ that nobody else sees and that goes with it.
+  // Runs `body` in a child, with a bpffs at root_ that only the child sees and that ends with it.
   std::string with_bpffs(const std::function<std::string()>& body) {
     return in_child([&]() -> std::string {
       if (::unshare(CLONE_NEWNS) != 0) return std::string{"unshare: "} + std::strerror(errno);

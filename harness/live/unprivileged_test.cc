@@ -1,5 +1,5 @@
-// The live tests, run by a user who may do nothing: each is skipped, with the reason, and none
-// passes that needs the kernel. Their program's path is in the environment variable LIVE_TEST.
+// Runs the live tests as a user without privileges: each is skipped with the reason, and no test
+// that needs the kernel passes. The environment variable LIVE_TEST has the path of their program.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,17 +29,18 @@ fs::path copy_of(const fs::path& file, const TemporaryFolder& folder) {
   return copy;
 }
 
-// The output of a program run as the user nobody, and "[exit STATUS]".
+// Returns the output of a program run as the user nobody, and "[exit STATUS]".
 std::string run_as_nobody(const fs::path& program) {
   return in_child([&] {
     become(kNobody);
-    // Without Bazel's variables, which say where to report, for one.
+    // Drop Bazel's variables, some of which say where to report.
     const Ended ended = run_child({"/usr/bin/env", "-i", program});
     return ended.out + ended.err + "[exit " + std::to_string(ended.exit_code) + "]\n";
   });
 }
 
-// The names on the lines of GoogleTest's report that start with `mark` and end with a duration.
+// Returns the names on the lines of GoogleTest's report that start with `mark` and end with a
+// duration.
 std::vector<std::string> marked(const std::string& report, const std::string& mark) {
   std::vector<std::string> names;
   std::istringstream lines(report);

@@ -22,15 +22,15 @@
 namespace perfring::live {
 
 // A small io_uring: polls of descriptors, one after the other, and their completions.
-// Threads: one. Errors: open() alone says why not.
+// Threads: one. Errors: only open() reports why it failed.
 class Uring {
  public:
   struct Completion {
     int result;  // the events, or a negative errno
-    bool more;   // it stays armed
+    bool more;   // the poll stays armed
   };
 
-  // nullopt, with errno, if the kernel does not allow it.
+  // Returns nullopt, with errno set, if the kernel does not allow io_uring.
   static std::optional<Uring> open() {
     io_uring_params params{};
     os::Fd fd{static_cast<int>(::syscall(SYS_io_uring_setup, 8, &params))};
@@ -38,7 +38,7 @@ class Uring {
     return Uring{std::move(fd), params};
   }
 
-  // IORING_OP_POLL_ADD with these flags (IORING_POLL_ADD_MULTI ...), for POLLIN.
+  // Submits IORING_OP_POLL_ADD with these flags (IORING_POLL_ADD_MULTI ...), for POLLIN.
   void poll(int fd, std::uint32_t flags = 0) {
     io_uring_sqe& entry = entries_[0];
     entry = {};
@@ -52,7 +52,7 @@ class Uring {
     enter(1);
   }
 
-  // The completions that have come since; waits up to 10 seconds for `least` of them.
+  // Returns the completions since the last call. Waits up to 10 seconds for `least` of them.
   std::vector<Completion> completions(std::size_t least = 0) {
     std::vector<Completion> all;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
@@ -94,7 +94,7 @@ class Uring {
     ::syscall(SYS_io_uring_enter, fd_.get(), submitted, 0, IORING_ENTER_GETEVENTS, nullptr, 0);
   }
 
-  // Its mappings stay until the process ends: there are a few for each test.
+  // The mappings stay until the process ends: each test has only a few.
   os::Fd fd_;
   std::uint32_t* tail_;
   std::uint32_t mask_;

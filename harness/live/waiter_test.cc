@@ -1,4 +1,4 @@
-// Waiter on the kernel's events: right about each row of W22, alone and within another loop.
+// Waiter on the kernel's events: right in each row of W22, alone and inside another loop.
 
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -25,7 +25,7 @@ using Clock = Waiter::Clock;
 
 constexpr std::size_t kWaiterPayload = 52;
 
-// Suites named WaiterTest are in lib.
+// lib has the suites named WaiterTest.
 class LiveWaiterTest : public LiveTest {
  protected:
   void SetUp() override {
@@ -62,7 +62,7 @@ TEST_F(LiveWaiterTest, ARecordFromAfterwardsIsReported) {
   }
 }
 
-// ppoll(2) takes the event's flag, so that epoll_wait(2) finds nothing behind it.
+// ppoll(2) clears the event's flag, so that the epoll_wait(2) after it finds nothing.
 TEST_F(LiveWaiterTest, WithoutEpollPwait2EachRecordIsReported) {
   EXPECT_EQ(in_child([&] {
               refuse(SYS_epoll_pwait2, ENOSYS);
@@ -130,7 +130,7 @@ TEST_F(LiveWaiterTest, EveryRingsRecordsAreReadAfterAnyReport) {
   EXPECT_EQ(drain(second).size(), 1U);
 }
 
-// The step of another loop after its report.
+// A step of another loop after a report.
 #define EXPECT_REPORT_DRAINS_ONE()           \
   do {                                       \
     EXPECT_NE(waiter_->poll(), Woken::Stop); \
@@ -150,8 +150,9 @@ TEST_F(LiveWaiterTest, InAnotherEpollEachRecordIsReportedAndRead) {
     emit_one();
     ASSERT_EQ(::epoll_wait(outer.get(), &event, 1, 10'000), 1) << i;
     EXPECT_REPORT_DRAINS_ONE();
-    // Not so for the first record, which no report came before: its own may follow its drain, as
-    // the CPU wakes by an irq_work (perf_output_wakeup(), kernel/events/ring_buffer.c, v6.18).
+    // Not true for the first record, which no report preceded: its own report may follow its drain,
+    // because the CPU wakes by an irq_work (perf_output_wakeup(), kernel/events/ring_buffer.c,
+    // v6.18).
     EXPECT_EQ(::epoll_wait(outer.get(), &event, 1, 0), 0) << i;
   }
   waiter_->stop();
@@ -159,7 +160,7 @@ TEST_F(LiveWaiterTest, InAnotherEpollEachRecordIsReportedAndRead) {
   EXPECT_EQ(waiter_->poll(), Woken::Stop);
 }
 
-// As Asio does, which watches edge-triggered, and anew for each wait.
+// Asio does this: it watches edge-triggered, and anew for each wait.
 TEST_F(LiveWaiterTest, AnEpollThatWatchesAnewDoesSoBeforeTheRead) {
   must(waiter_->add(buffer_->fd()));
   const os::Fd outer{::epoll_create1(EPOLL_CLOEXEC)};
@@ -180,7 +181,7 @@ TEST_F(LiveWaiterTest, AnEpollThatWatchesAnewDoesSoBeforeTheRead) {
     watch(EPOLL_CTL_MOD);
     EXPECT_REPORT_DRAINS_ONE();
   }
-  // To watch anew afterwards takes what came in between.
+  // Watching anew after the read clears the flag of a record that arrived in between.
   while (::epoll_wait(outer.get(), &event, 1, 1) != 0) waiter_->poll();
   emit_one();
   std::this_thread::sleep_for(2ms);  // until the kernel has woken
@@ -213,7 +214,7 @@ TEST_F(LiveWaiterTest, InAnIoUringEachRecordIsReportedAndRead) {
   }
 }
 
-// K33: an event without a ring hangs up, again and again.
+// K33: an event without a ring reports POLLHUP, again and again.
 TEST_F(LiveWaiterTest, AnEventThatHungUpIsReportedOnce) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
@@ -241,7 +242,7 @@ class WakeupTest : public LiveTest {
     return ::poll(&polled, 1, 0) == 1 && (polled.revents & POLLIN) != 0;
   }
 
-  // After which of `count` records the buffer was readable to poll, the first being 1.
+  // Returns after which of `count` records, from 1 on, the buffer was readable to poll.
   std::vector<std::size_t> wakeups(PerfEventArrayBuffer& buffer, std::size_t count) {
     std::vector<std::size_t> woken;
     for (std::size_t i = 1; i <= count; ++i) {
@@ -271,7 +272,7 @@ TEST_F(WakeupTest, AnyPollTakesTheOneFlag) {
   EXPECT_TRUE(polled(buffer));  // stale
 }
 
-// K30: strictly more than the watermark since the last time.
+// K30: the wakeup needs strictly more bytes than the watermark since the last one.
 TEST_F(WakeupTest, PassingTheWatermarkWakesAWaiter) {
   {
     auto buffer = open(PerfBufferOptions{.page_count = 1, .wakeup_watermark = 64});
@@ -283,7 +284,7 @@ TEST_F(WakeupTest, PassingTheWatermarkWakesAWaiter) {
   }
 }
 
-// K30: beyond the ring's size the watermark is the ring's size, which one lap does not pass.
+// K30: a watermark above the ring's size counts as the ring's size, which one lap does not pass.
 TEST_F(WakeupTest, AWatermarkAboveTheRingsSizeWakesOnceALap) {
   auto buffer = open(PerfBufferOptions{.page_count = 1, .wakeup_watermark = 1u << 30});
   const std::size_t lap = os::page_size() / 64;

@@ -1,5 +1,5 @@
-// The rows of W22: what each way of waiting sees of a record that was there before it was asked
-// (A), and of one that came after (B), and whether it says so again while the record is unread.
+// The rows of W22: whether each way of waiting sees a record that was there before the call (A), or
+// one that arrives after it (B), and whether it reports again while the record is unread.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ class WaitingTest : public LiveTest {
   void emit_one() { EXPECT_EQ(emit(kWaitedForPayload), 0); }
 };
 
-// An epoll that asks without sleeping.
+// An epoll instance.
 struct Epoll {
   int control(int operation, int of, std::uint32_t events = EPOLLIN) const {
     epoll_event event{};
@@ -37,8 +37,9 @@ struct Epoll {
   void add(int of, std::uint32_t events = EPOLLIN) const {
     EXPECT_EQ(control(EPOLL_CTL_ADD, of, events), 0);
   }
-  // The flag is there when the helper returns (K32); the wakeup that epoll needs comes by an
-  // interrupt of the writer's CPU, which may be another than the caller's, or may be late (K58).
+  // The flag is set when the helper returns (K32). epoll also needs the wakeup, which is an
+  // interrupt of the writer's CPU. That CPU may not be the caller's, and the interrupt may be late
+  // (K58).
   bool reports(int milliseconds = 10'000) const {
     epoll_event event{};
     return ::epoll_wait(fd.get(), &event, 1, milliseconds) == 1;
@@ -160,7 +161,7 @@ TEST_F(WaitingTest, TheFirstOfTwoEpollsThatArePolledLaterReports) {
   EXPECT_TRUE(second.is_silent());
 }
 
-// W22. Blocked in two epolls, or two threads in one: how many of the two wake.
+// W22. Two waiters block, in two epoll instances or in one: counts how many wake.
 TEST_F(WaitingTest, ARecordWakesOneOfTwoBlockedWaiters) {
   for (const bool same : {false, true}) {
     auto buffer = open();
@@ -266,7 +267,7 @@ TEST_F(UringTest, AMultishotOnAnEpollReportsEachRecord) {
 
 // W23: the io_uring is closed but still mapped, so the kernel keeps its poll.
 TEST_F(UringTest, AMultishotOfARingThatWasClosedTakesTheFlagFromOthers) {
-  const OnCpu on_cpu{cpu()};  // where a wakeup comes before the helper returns (K58)
+  const OnCpu on_cpu{cpu()};  // so that a wakeup precedes the helper's return (K58)
   auto buffer = open();
   uring_->poll(buffer.fd(), IORING_POLL_ADD_MULTI);
   uring_.reset();

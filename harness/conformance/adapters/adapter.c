@@ -1,6 +1,6 @@
-// A consumer in C: maps RING_FILE, drains it once, and prints what it found.
+// A consumer in C: maps RING_FILE, drains it once, and prints the events.
 // usage: adapter RING_FILE PAGES SAMPLE_TYPE
-// The data pages lie between pages that may not be touched: a read outside the ring is a signal.
+// The ring is mapped between guard pages, so that a read outside it raises a signal.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -12,7 +12,7 @@
 static const unsigned char* data;
 static size_t size;
 
-// The ring's bytes from a position on, in one piece.
+// Returns the ring's bytes from a position on, in one piece.
 static const void* at(__u64 position, size_t length) {
   static unsigned char copy[65536];
   const size_t from = position & (size - 1);

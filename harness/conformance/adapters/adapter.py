@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A consumer in Python: maps RING_FILE, drains it once, and prints what it found.
+"""A consumer in Python: maps RING_FILE, drains it once, and prints the events.
 
 usage: adapter.py RING_FILE PAGES SAMPLE_TYPE
 """

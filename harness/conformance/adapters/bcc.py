@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bcc's perf_reader as a subject, on each online CPU: prints what its callbacks get until SIGINT.
+"""bcc's perf_reader as a subject, on each online CPU: prints its callbacks' events until SIGINT.
 
 usage: perfring conform -- python3 bcc.py {pages}
 """

@@ -1,5 +1,5 @@
-// libbpf's perf_buffer as a subject of `perfring conform -- libbpf {pages}`: prints what its
-// callbacks get, every byte of it, or the first so many with `libbpf {pages} BYTES`, until SIGINT.
+// libbpf's perf_buffer as a subject of `perfring conform -- libbpf {pages}`: prints its callbacks'
+// events until SIGINT. With `libbpf {pages} BYTES` it prints at most so many bytes of each sample.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <signal.h>

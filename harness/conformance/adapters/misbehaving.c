@@ -1,6 +1,7 @@
-// A hand-written subject: perfring conform -- misbehaving HOW {pages} {wakeup_events}. `well`
-// prints the records of its ring until SIGINT; the tests of the supervisor have it do something
-// else at the first one, or with its rings, or plant a fault of harness/faults by its name.
+// A hand-written subject: perfring conform -- misbehaving HOW {pages} {wakeup_events}. With HOW
+// `well` it prints the records of its ring until SIGINT. The supervisor's tests give it another
+// HOW: it misbehaves at the first record, or with its rings, or has a fault of harness/faults by
+// name.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -29,7 +30,7 @@ static volatile sig_atomic_t stopped;
 static const char* how;
 static size_t size;
 static unsigned wakeup_events = 1;
-static int stops[2];  // a pipe
+static int stops[2];  // a pipe, which SIGINT makes readable
 
 static void stop(int signal) {
   if (signal == SIGINT) stopped = 1;
@@ -77,7 +78,7 @@ static struct perf_event_mmap_page* open_ring(int* fd) {
   return map_ring(*fd);
 }
 
-// The ring of CPU 0, and in the map too.
+// Opens CPU 0's ring, and enters its event in the map.
 static struct perf_event_mmap_page* enter_ring(int* fd) {
   int other = 0;
   if (is("probes") && open_ring(&other) != MAP_FAILED) close(other);
@@ -92,7 +93,7 @@ static struct perf_event_mmap_page* enter_ring(int* fd) {
   return page;
 }
 
-// No descriptor of an event can be cut off, by itself or by its name.
+// Tries to truncate the ring, by its descriptor or by its name. No event's descriptor allows that.
 static void cut_off(int fd) {
   char name[32];
   snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
@@ -124,7 +125,7 @@ static void misbehave(const struct perf_event_mmap_page* page, int fd) {
   if (is("reads") || is("alarms-reads")) (void)*((const volatile __u64*)page - 1);
 }
 
-// The record at a position, in one piece.
+// Returns the record at a position, in one piece.
 static const unsigned char* record_at(const unsigned char* data, __u64 position) {
   static unsigned char copy[65536];
   const size_t from = position & (size - 1);
@@ -188,7 +189,8 @@ static long long microseconds(void) {
   return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
 }
 
-// The call itself (libc's select() is pselect(2)): one that times out has taken its time.
+// Makes the system call itself, because libc's select() is pselect(2). Prints an error if the call
+// times out early.
 static int select_for_900_ms(int fd) {
   fd_set set;
   FD_ZERO(&set);
@@ -200,7 +202,7 @@ static int select_for_900_ms(int fd) {
   return (int)reported;
 }
 
-// A descriptor that is not open is reported at once.
+// poll(2) must report a descriptor that is not open at once.
 static int poll_a_closed_one(struct pollfd* ready) {
   struct pollfd both[2] = {*ready, {.fd = 999, .events = POLLIN}};
   if (poll(both, 2, -1) <= 0 || both[1].revents != POLLNVAL) puts("error");
@@ -209,17 +211,18 @@ static int poll_a_closed_one(struct pollfd* ready) {
 
 static struct pollfd* protected_page;
 static int faults;  // a userfaultfd(2)
-static int state;   // of the thread that polls: /proc/PID/task/TID/stat
+static int state;   // /proc/PID/task/TID/stat of the thread that polls
 static pthread_t polls;
-static volatile int is_there;  // the thread that interrupts, which its tracer has let go
+static volatile int is_there;  // the interrupting thread runs: its tracer has let it go
 
 static void protect(__u64 mode) {
   struct uffdio_writeprotect asked = {{(size_t)protected_page, kPage}, mode};
   if (ioctl(faults, UFFDIO_WRITEPROTECT, &asked) != 0) abort();
 }
 
-// The answer to a poll(2) is being written, which waits for this. A signal ends that poll: it has,
-// once the thread stops for its tracer. Then the answer reaches nobody.
+// Interrupts a poll(2) while the supervisor writes the answer, which blocks on the protected page.
+// The signal has ended the poll once the polling thread stops for its tracer (state t). Only then
+// does the write continue, and its answer reaches nobody.
 static void* interrupt_the_answer(void* nothing) {
   struct uffd_msg fault;
   is_there = 1;
@@ -262,7 +265,7 @@ static int poll_a_protected_page(const struct pollfd* ready) {
   return poll(protected_page, 1, -1);
 }
 
-// Until the ring is readable, or SIGINT, in one of the ways that have a call of their own.
+// Waits until the ring is readable, or for SIGINT, by another call than poll(2) of the ring alone.
 static int wait_otherwise(struct pollfd* ready) {
   struct pollfd both[2] = {*ready, {.fd = stops[0], .events = POLLIN}};
   if (is("has-a-pipe")) return poll(both, 2, -1) > 0 && both[0].revents != 0;
@@ -298,7 +301,7 @@ static void* consume(void* nothing) {
   const int otherwise = ends("selects") || begins("masks") || is("has-a-pipe") ||
                         is("times-a-select") || is("polls-a-closed-one") ||
                         is("polls-a-protected-page");
-  // A wait without an end, after which nothing is read unless it reports something.
+  // Waits without a time limit, and reads only if the wait reports something.
   const int patient =
       begins("alarms") || begins("restarts") || is("dozes") || is("sleeps-on") || otherwise;
   const int milliseconds = is("polls-on") ? 0 : 20;
@@ -318,10 +321,10 @@ static void* consume(void* nothing) {
   return nothing;
 }
 
-// Leaves a process behind, which needs no system call to go on, and its number in a file.
+// Leaves a child running, which only pauses, and writes its pid to a file.
 static int leave(const char* file) {
   FILE* const out = fopen(file, "w");
-  // CLONE_UNTRACED hides it from the tracer of its parent.
+  // CLONE_UNTRACED hides the child from its parent's tracer.
   const pid_t child = is("leaves-an-untraced")
                           ? (pid_t)syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, 0, 0, 0, 0)
                           : fork();

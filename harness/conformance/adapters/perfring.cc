@@ -1,8 +1,8 @@
 // perfring as a subject of `perfring conform -- perfring_subject {pages} {wakeup_watermark}
 // {wakeup_events} {sample_type} {sample_id_all}`: opens a ring for each online CPU through a map,
-// drains them after each wait, and prints what comes until SIGINT. PerfEventArray opens events of
-// RAW that wake for each record, or by a watermark; others are opened here, and read by a Cursor
-// and record::decode().
+// drains the rings after each wait, and prints the events until SIGINT. PerfEventArray opens RAW
+// events that wake for each record, or by a watermark. This program opens other events itself, and
+// reads them with a Cursor and record::decode().
 #include <linux/bpf.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -72,7 +72,7 @@ perf_event_attr attr_of(const Asked& asked) {
   return attr;
 }
 
-// The ring of an event that PerfEventArray does not open.
+// The ring of an event that PerfEventArray cannot open.
 class Opened {
  public:
   Opened(const Asked& asked, int map, std::uint32_t cpu) : attr_{attr_of(asked)} {

@@ -11,7 +11,7 @@ def bpf_object(name, src, hdrs = [], **kwargs):
     Args:
       name: the library's name, and the function's.
       src: the program, in C.
-      hdrs: headers it includes by their workspace path, beside writer.h.
+      hdrs: headers that it includes by workspace path, in addition to writer.h.
       **kwargs: passed on to the library.
     """
     repository = native.repository_name()[1:]

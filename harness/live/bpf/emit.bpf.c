@@ -1,10 +1,10 @@
-// The live producer: raw-tracepoint programs that are never attached, only run through
-// BPF_PROG_TEST_RUN, and return what bpf_perf_event_output() returned.
+// The live producer: raw-tracepoint programs that are never attached. They run through
+// BPF_PROG_TEST_RUN, and return the result of bpf_perf_event_output().
 
 #include "harness/live/bpf/emit.h"
 #include "harness/live/bpf/writer.h"
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
+char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() requires GPL-compatible
 
 SHARED_WITH_USER_SPACE(emission, struct emission);
 
@@ -21,7 +21,7 @@ int emit(struct bpf_raw_tracepoint_args* ctx) {
   return bpf_perf_event_output(ctx, &events, ctx->args[EMIT_FLAGS], e->payload, size);
 }
 
-// A loop of its own, not bpf_loop(): 32-bit kernels call back into no program (K57).
+// A loop of its own, not bpf_loop(): 32-bit kernels cannot call back into a program (K57).
 SEC("raw_tp")
 int emit_many(struct bpf_raw_tracepoint_args* ctx) {
   struct emission* e = shared();
@@ -29,7 +29,8 @@ int emit_many(struct bpf_raw_tracepoint_args* ctx) {
   if (!e) return -EDOM;
   long rc = -EDOM;
   for (__u32 i = 0; i < EMIT_RUN_MAX && i < count; ++i) {
-    // Anew each time, and not known to the compiler: 6.1's verifier forgets a bound in a spill.
+    // Reload the size each time, unknown to the compiler: 6.1's verifier forgets a bound in a
+    // spill.
     __u64 size = ctx->args[EMIT_SIZE];
     asm volatile("" : "+r"(size));
     if (size > EMISSION_PAYLOAD_MAX) return -EDOM;

@@ -24,7 +24,7 @@ static long output_one(__u32 index __attribute__((unused)), void* argument) {
   __u32 window = generator_window(sequence);
   if (size > GENERATOR_PAYLOAD_MAX || window > 8 * (GENERATOR_WINDOWS - 1)) return 1;
 
-  /* The record's 8 bytes stand in the pattern for the time of the output only. */
+  /* The record's 8 bytes replace those of the pattern during the output only. */
   __u64* record = (__u64*)&state->pattern[window];
   __u64 kept = *record;
   *(struct generator_record*)record = (struct generator_record){

@@ -1,8 +1,8 @@
-/* What the generator's BPF program and its user-space half agree on. C and C++ read this file.
+/* The agreement of the generator's BPF program and its user-space half. C and C++ read this file.
  *
  * A generated record's payload is a generator_record, then a body of `size - 8` bytes: a window of
  * the pattern, which starts at generator_window(sequence). So bodies differ from record to record,
- * and each can be checked, though the program writes only 8 bytes for each. */
+ * and each can be checked, although the program writes only 8 bytes for each. */
 #ifndef HARNESS_LIVE_BPF_GENERATOR_H_
 #define HARNESS_LIVE_BPF_GENERATOR_H_
 
@@ -16,9 +16,9 @@ enum {
 };
 
 struct generator_record {
-  __u32 sequence; /* of this CPU's outputs, the failed ones counted too; modulo 2^32 */
+  __u32 sequence; /* of this CPU's outputs, failed ones included; modulo 2^32 */
   __u16 cpu;
-  __u16 checksum; /* generator_checksum(); */
+  __u16 checksum; /* generator_checksum() */
 };
 
 /* One CPU's map value. The program writes it on that CPU only; user space fills in the pattern
@@ -28,7 +28,7 @@ struct generator_state {
   __u64 accepted;   /* of these: returned 0 */
   __u64 full;       /* returned -ENOSPC: the kernel will report them as lost */
   __u64 failed;     /* returned anything else */
-  __s64 last_error; /* that anything, when last seen */
+  __s64 last_error; /* of the last failed output */
   __u64 unused[3];
   unsigned char pattern[GENERATOR_PATTERN_SIZE];
 };

@@ -1,13 +1,13 @@
-// Writers that nest: `task` outputs records when it is run (BPF_PROG_TEST_RUN), the first of them
-// as late as it is told to, and `interrupt` one whenever the event that it is attached to counts
-// over, which interrupts the other.
+// Writers that nest. `task` outputs records when it is run (BPF_PROG_TEST_RUN), the first of them
+// as late as requested. `interrupt` outputs one whenever the event that it is attached to
+// overflows, which interrupts the other.
 
 #include <linux/bpf_perf_event.h>
 
 #include "harness/live/bpf/late.h"
 #include "harness/live/bpf/writer.h"
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
+char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() requires GPL-compatible
 
 // Sized by user space: an entry for each possible CPU.
 SHARED_WITH_USER_SPACE(counts, struct nested_counts);
@@ -33,7 +33,7 @@ int task(struct bpf_raw_tracepoint_args* context) {
   const __u64 late = context->args[NESTED_LATE_NS];
   if (!all) return -EDOM;
   __u64 key = bpf_ktime_get_ns();
-  // A loop of its own, not bpf_loop(): 32-bit kernels call back into no program (K57).
+  // A loop of its own, not bpf_loop(): 32-bit kernels cannot call back into a program (K57).
   for (__u32 i = 0; i < NESTED_SPINS && bpf_ktime_get_ns() - key < late; ++i) {
   }
   for (__u32 i = 0; i < NESTED_RUN_MAX && i < count; ++i) {

@@ -1,9 +1,9 @@
-// A writer that is late: it reads its clock, spins, and outputs what it read.
+// A late writer: it reads its clock, spins, and outputs the time that it read.
 
 #include "harness/live/bpf/late.h"
 #include "harness/live/bpf/writer.h"
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() asks for GPL-compatible
+char LICENSE[] SEC("license") = "Dual MIT/GPL";  // bpf_perf_event_output() requires GPL-compatible
 
 SHARED_WITH_USER_SPACE(stalled, struct stall);
 

@@ -1,7 +1,7 @@
 #ifndef HARNESS_LIVE_BPF_WRITER_H_
 #define HARNESS_LIVE_BPF_WRITER_H_
 
-/* What the BPF programs that write have alike. For BPF alone. */
+/* Shared by the BPF programs that write. For BPF only. */
 
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -15,7 +15,7 @@ struct {
   __uint(value_size, sizeof(__u32));
 } events SEC(".maps");
 
-/* A map of one value, which user space maps; or of as many as user space sizes it to. */
+/* A map that user space maps: of one value, or of as many as user space sizes it to. */
 #define SHARED_WITH_USER_SPACE(name, type_of_value) \
   struct {                                          \
     __uint(type, BPF_MAP_TYPE_ARRAY);               \
@@ -29,8 +29,8 @@ static inline long is_late(__u32 i __attribute__((unused)), void* until) {
   return bpf_ktime_get_ns() >= *(__u64*)until; /* 1 ends the loop */
 }
 
-/* Reads the clock until it shows this time. Not for 32-bit kernels: they call back into no program
- * (K57). */
+/* Spins until the clock shows this time. Not for 32-bit kernels, which cannot call back into a
+ * program (K57). */
 static __attribute__((always_inline)) inline void spin_until(__u64 time) {
   bpf_loop(1 << 23, is_late, &time, 0);
 }
