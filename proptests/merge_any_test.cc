@@ -1,6 +1,6 @@
 // Merges of rings that hold long rows of equal-sized records, which a Merge reads in one go, with
-// odd records at any place and in any look. They are judged by an oracle that has the place of each
-// record.
+// odd records at any place and in any look. They are judged by an oracle that tracks the place of
+// each record.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

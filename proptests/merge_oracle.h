@@ -2,10 +2,10 @@
 #define PROPTESTS_MERGE_ORACLE_H_
 
 // Judges the events that a Merge delivers, run by run, from rings that hold anything but bad sizes
-// and bad positions. The oracle has only what was written: each event's place in its ring, its key,
-// and the run that could first see it. The rules leave open when a record is read (M6, M8); there
-// the oracle accepts any ordering key that they allow. Everything else follows from the ordering
-// keys and must be exact: the order, the late events, where each run ends, and data_tail.
+// and bad positions. The oracle gets only what was written: each event's place in its ring, its
+// key, and the run that could first see it. The rules leave open when a record is read (M6, M8);
+// there the oracle accepts any ordering key that they allow. Everything else follows from the
+// ordering keys and must be exact: the order, the late events, where each run ends, and data_tail.
 
 #include <cstddef>
 #include <cstdint>
