@@ -121,7 +121,7 @@ def merge(first, second=None, records=20, runs=((5 << 57, 0), (2**64 - 1, 0))):
 
 
 def merge_seeds():
-    """Each hostile ring with the sound one, and some pairs of hostile rings."""
+    """Each ring of SOUND and HOSTILE next to the sound ring of the target, and some pairs of rings."""
     seeds = {name: merge(bytes_) for name, bytes_ in (SOUND | HOSTILE).items()
              if name not in ("full_but_8_bytes", "full_to_the_byte", "two_sizes_in_turn")}
     raw_keyed = lambda *keys: b"".join(
