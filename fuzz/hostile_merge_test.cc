@@ -30,7 +30,7 @@ using Pages = std::vector<perf_event_mmap_page*>;
 
 // The hooks by which a fault changes lib's merge. This one changes nothing.
 struct Right {
-  static constexpr bool kIdles = false;  // a run delivers nothing, and says that nothing is left
+  static constexpr bool kIdles = false;  // whether a run delivers nothing and returns Released
   static std::optional<std::size_t> number(std::size_t ring) { return ring; }
   // Called for each event of lib's merge: delivers it, another event or none, and returns whether
   // to continue.

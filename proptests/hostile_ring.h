@@ -1,7 +1,7 @@
 #ifndef PROPTESTS_HOSTILE_RING_H_
 #define PROPTESTS_HOSTILE_RING_H_
 
-// Generates rings that a kernel might never write: mostly sound records, some whose sizes lie, at
+// Generates rings that a kernel might never write: mostly sound records, some with false sizes, at
 // arbitrary positions.
 
 #include <rapidcheck.h>
