@@ -1,4 +1,4 @@
-"""Test cases in JUnit reports, as GoogleTest and Bazel write them: read, written, counted and shown."""
+"""Reads, writes, counts and prints test cases in JUnit reports like GoogleTest's and Bazel's."""
 import os
 import pathlib
 import re
@@ -6,16 +6,16 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 KINDS = ("passed", "failed", "skipped")
-# Each job leaves its reports in a folder of its own name in here, and nothing else does.
+# Each job leaves its reports in a folder of its name in here. Nothing else writes here.
 RESULTS = pathlib.Path(os.environ.get("PERFRING_RESULTS") or
                        pathlib.Path(__file__).resolve().parent.parent / "ci-results")
-# Options for Bazel: fewer lines of progress in a log; and CI's machine keeps what it has built.
+# Options for Bazel: fewer lines of progress in a log; CI's machine keeps its build results.
 BAZEL = ([] if sys.stderr.isatty() else ["--show_progress_rate_limit=30"]) + \
     (["--config=ci"] if os.environ.get("CI") else [])
 
 
 def outcome(case):
-    """One of KINDS, and what the report says about it."""
+    """Returns one of KINDS, and the report's text about it."""
     for element, kind in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
         found = case.find(element)
         if found is not None:
@@ -32,8 +32,8 @@ def title(case):
 
 
 def read(path):
-    """The test cases of a report. None if the file is not XML: what a failing test printed may have
-    characters that XML has not."""
+    """Returns the test cases of a report; None if the file is not XML, because a failing test may
+    have printed characters that are not allowed in XML."""
     try:
         return list(ElementTree.parse(path).getroot().iter("testcase"))
     except (ElementTree.ParseError, OSError):
@@ -41,8 +41,8 @@ def read(path):
 
 
 def add(suites, suite, name, kind, text=""):
-    """One more test case, in a suite of its own."""
-    # XML has no control characters, of which consoles are full.
+    """Adds a test case, in a suite of its own."""
+    # XML allows no control characters, but consoles are full of them.
     text = "".join(each for each in text if each.isprintable() or each == "\n")
     suite = ElementTree.SubElement(suites, "testsuite", name=suite, tests="1",
                                    failures=str(int(kind == "failed")))
@@ -57,7 +57,7 @@ def add(suites, suite, name, kind, text=""):
 
 
 def write(path, rows):
-    """A report of rows, each what add() takes."""
+    """Writes a report of rows, each with the arguments of add()."""
     suites = ElementTree.Element("testsuites", name="AllTests")
     for row in rows:
         add(suites, *row)
@@ -70,12 +70,12 @@ def save(path, suites):
 
 
 def file_name(text):
-    """The name with only those characters that every file system and store of artifacts takes."""
+    """Returns the text reduced to characters that every file system and artifact store accepts."""
     return re.sub(r"[^\w.+=-]+", "_", text, flags=re.ASCII).strip("_")[:120]
 
 
 def count(folder):
-    """The counts of all reports in a folder, by KINDS."""
+    """Returns the counts of all reports in a folder, by KINDS."""
     counts = dict.fromkeys(KINDS, 0)
     for path in sorted(folder.rglob("*.xml")):
         for case in read(path) or []:
@@ -84,7 +84,7 @@ def count(folder):
 
 
 def total(counts):
-    """The sum of several counts, each a dictionary by KINDS."""
+    """Returns the sum of several counts, each a dictionary by KINDS."""
     counts = list(counts)
     return {kind: sum(each[kind] for each in counts) for kind in KINDS}
 
@@ -94,7 +94,7 @@ def line(counts):
 
 
 def table(columns, rows):
-    """In Markdown; a value that a row lacks is a question mark."""
+    """Returns a table in Markdown, with a question mark for a value that a row lacks."""
     lines = [columns, ["---"] * len(columns)]
     lines += [[str(row.get(column, "?")) for column in columns] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

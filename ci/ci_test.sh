@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The scripts of CI, without what they run: their arguments, and how .ci/run ends.
+# Tests the scripts of CI without running their programs: their arguments, and how .ci/run ends.
 set -u
 case "$*" in
   "") ;;
@@ -10,10 +10,10 @@ esac
 cp -RL .ci ci fuzzed_files "$folder"
 cd "$folder" || exit 1
 mkdir fuzz
-printf "[%s]\nmax_len = 77\n" hostile_ring planted_fault >fuzz/options.ini # these are ci/fuzz's targets
+printf "[%s]\nmax_len = 77\n" hostile_ring planted_fault >fuzz/options.ini # the targets of ci/fuzz
 unset PERFRING_RESULTS
 
-expect() { # STATUS REGEX COMMAND...: its exit code, and what its last line says; all is in $said
+expect() { # STATUS REGEX COMMAND...: checks the exit code and the last line; $said has the output
   local status=$1 regex=$2
   shift 2
   said=$("$@" 2>&1)
@@ -22,8 +22,8 @@ expect() { # STATUS REGEX COMMAND...: its exit code, and what its last line says
   tail -n 1 <<<"$said" | grep -qE "$regex" || fail "$*: the last line is not /$regex/: $said"
 }
 
-# --help changes nothing, and a wrong argument is refused before the script does anything. Each program
-# that a script could act with leaves a trace; each script of ci/ is in the table.
+# --help changes nothing, and a wrong argument is refused before the script does anything: each
+# program that a script could use leaves a trace. Each script of ci/ is in the table.
 mkdir bin
 for program in apt-cache apt-get bazel clang-format-19 clang++-19 cpio cp dpkg dpkg-deb dpkg-query g++ \
   git make mkdir mktemp mv qemu-system-arm rm sudo tar touch; do
@@ -34,7 +34,7 @@ nothing_was_done() { # AFTER
   [ ! -e started ] || fail "$1 has started: $(tr '\n' ';' <started)"
   rm -f started
 }
-refuses() { # STATUS STREAM COMMAND...: says how it is used there only, and does nothing
+refuses() { # STATUS STREAM COMMAND...: prints its usage on STREAM only, and does nothing
   local status=$1 stream=$2 other
   shift 2
   other=$([ "$stream" = out ] && echo err || echo out)
@@ -116,7 +116,7 @@ for script in .ci/run $(find ci -type f -perm /111 -not -path 'ci/bazel/*'); do
 done
 rm -r bin
 
-# The form of a commit's message.
+# The form of a commit message.
 message() { # STATUS REGEX MESSAGE
   printf '%s\n' "$3" >message
   expect "$1" "$2" ci/hooks/commit-msg message
@@ -135,14 +135,14 @@ message 1 'say why, in a body' $'ring: refuse it\n# ------------------------ >8 
 message 0 '' "Merge branch 'x'"
 rm message
 
-# Targets that are not there are found before others are built, flags that Bazel does not know are not
-# counted as a test that failed.
+# A missing target is found before other targets are built. A flag that Bazel refuses is not counted
+# as a failed test.
 mkdir bin
 printf '#!/bin/sh\n[ "$1" = test ] && echo "$@" >>started\n[ "$1" = test ]\n' >bin/bazel
 chmod +x bin/bazel
 expect 2 '' env PATH="$PWD/bin:$PATH" ci/test_job name -- //no/such:target
 nothing_was_done "ci/test_job name -- //no/such:target"
-# Bazel writes its events even so.
+# Bazel writes its events even if it refuses a flag.
 cat >bin/bazel <<'BAZEL'
 #!/bin/sh
 for argument; do case $argument in --build_event_json_file=*) echo '{}' >"${argument#*=}" ;; esac; done
@@ -154,7 +154,7 @@ expect 2 'Unrecognized option: .* --secure' env PATH="$PWD/bin:$PATH" ci/default
 [ ! -e ci-results/default ] || fail "a flag that Bazel does not know was counted"
 rm -r bin
 
-# Jobs that leave a trace and three test cases, and a set-up that does nothing.
+# .ci/run, with jobs that leave a trace and three test cases, and a setup that does nothing.
 for test in a b; do ci/count_tests --case three $test passed; done
 ci/count_tests --case three c skipped "not here"
 mv ci-results/three .
@@ -168,7 +168,7 @@ cp -R three "\$PERFRING_RESULTS/$job"
 JOB
   chmod +x "ci/$job"
 done
-started() { # WHAT: since the last time
+started() { # WHAT: everything started since the last call
   [ "$(tr '\n' ' ' <started)" = "$1 " ] || fail "started were $(tr '\n' ' ' <started), not $1"
   rm -f started
 }
@@ -204,7 +204,7 @@ expect 2 "'-1' is not accepted|expected one argument" ci/fuzz --seconds -1
 expect 2 "'1e3' is not accepted: give a whole number" ci/fuzz --seconds 1e3
 expect 2 "'0' is not accepted" ci/fuzz --jobs 0
 
-# With nothing installed but Python: what is missing is named, and what installs it.
+# With only Python installed, a script names the missing program and the command that installs it.
 mkdir bin
 ln -s /usr/bin/python3 bin
 expect 2 "'mips' is not a guest; choose from: all, amd64, arm64, armhf, i386, ppc64el, s390x, i386-on" ci/foreign mips
@@ -215,8 +215,8 @@ for script in ci/cross ci/configs; do
   expect 2 'bazel is not installed: run ci/setup' env PATH="$PWD/bin" $script
 done
 
-# The table of facts: what a test's comment begins with, and what is said of it by the reports of each guest,
-# the oldest kernel first. A report that names no guest gets no column.
+# ci/kernel_facts: the facts come from the beginnings of the tests' comments, the columns from the
+# reports of the guests, the oldest kernel first. A report that names no guest gets no column.
 mkdir -p harness/live ci-results/foreign
 cat >harness/live/a_test.cc <<'TESTS'
 // K10, W8c: why,
@@ -256,7 +256,7 @@ grep -q '^| kernel | 6.12.1-x |$' harness/KERNEL_FACTS.md || fail "the columns a
 echo before >harness/KERNEL_FACTS.md
 expect 2 'has not both of' ci/kernel_facts
 
-# A test outside the sandbox whose result Bazel would keep.
+# A test that runs outside the sandbox, but whose result Bazel would cache, is an error.
 configured() { # TAGS
   echo '{"id": {"targetConfigured": {"label": "//a:a_test"}}, "configured": {"tag": ['"$1"']}}' >events
 }
@@ -267,8 +267,9 @@ grep -q '//a:a_test.*tagged external' <<<"$(ci/count_tests job 0 events)" ||
 configured '"external", "no-sandbox"'
 ! grep -q '//a:a_test' <<<"$(ci/count_tests job 0 events)" || fail "a test that has its tag is named"
 
-# Each test.xml is kept, by the name of its test, and no other run's. A test's results that are no
-# XML, as if a failing test had printed what XML has not, are a test case that failed.
+# Each test.xml of this run is kept under the name of its test. A report that is not valid XML (a
+# failing test may have printed characters that are not allowed in XML) counts as a failed test
+# case.
 result() { # FILE CONTENTS [IDENTITY]
   printf '%b' "$2" >"$1"
   echo '{"id": {"testResult": {"label": "//a/b:a_test"'"${3:-}"'}}, "testResult": {"status": "PASSED",' \
@@ -287,8 +288,8 @@ result one.xml '<testsuites><testcase name="a" classname="\x01"/></testsuites>' 
 expect 1 '^job: 0 passed, 1 failed' ci/count_tests job 0 events
 [ ! -e ci-results/job/a/b/a_test.shard2.xml ] || fail "another run's report is kept"
 
-# Each source that OSS-Fuzz compiles exists and belongs to a fuzz target in Bazel, too. A missing one is named
-# before anything compiles.
+# Each source that OSS-Fuzz compiles exists, and belongs to a fuzz target in Bazel, too. A missing
+# source is named before anything compiles.
 while IFS= read -r source; do install -D /dev/null "$source"; done < <(sed -e 's,^//,,' -e 's,:,/,' fuzzed_files)
 printf '[%s]\n' hostile_ring kernel_script two_consumers parsers/{elf,live_options} >fuzz/options.ini
 expect 0 '[.]cc$' ci/oss-fuzz/build.sh --sources
@@ -296,7 +297,8 @@ expect 2 'there is no target parsers/dwarf$' env TARGETS="hostile_ring parsers/d
 rm harness/bench/options.cc
 expect 2 'there is no harness/bench/options[.]cc$' ci/oss-fuzz/build.sh
 
-# The workflow for GitHub: as long as a person reads, with every job, and where they leave their results.
+# The workflow for GitHub: short enough to read, with every job and with the folder of their
+# results.
 python3 - "$(sed -n 's/^jobs=(\(.*\))/\1/p' .ci/run)" <<'PYTHON' || fail "the workflow in ci/github.yml"
 import sys, yaml
 text = "".join(line for line in open("ci/github.yml", encoding="utf-8") if not line.startswith("#"))

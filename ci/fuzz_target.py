@@ -1,4 +1,4 @@
-"""A fuzz target and libFuzzer's processes of it, for ci/fuzz."""
+"""A fuzz target and its libFuzzer processes, for ci/fuzz."""
 import configparser
 import hashlib
 import os
@@ -18,15 +18,15 @@ FUZZ = ROOT / "fuzz"
 # A campaign without --merge writes TARGET_corpus/ and TARGET_regressions/ here.
 KEPT = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or
                     pathlib.Path.home() / ".cache") / "perfring/fuzz"
-PLANTED_FAULT = "planted_fault"  # this target has to find it
+PLANTED_FAULT = "planted_fault"  # the target that has to find its planted fault
 MINIMISE_SECONDS = 30
 INTERRUPTED = 72  # libFuzzer's exit code
 # "#4096 NEW cov: 12 ft: 34 corp: 5/67b lim: 8 exec/s: 9 rss: 10Mb"
 STATUS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)/(\S+)")
 ENVIRONMENT = {
     **os.environ,
-    # These cost a quarter of the speed, and a tenth. The replay of the corpus in ci/asan-ubsan has
-    # the first; the second, where memory was allocated, is in the report of any replay by hand.
+    # These options would cost a quarter and a tenth of the speed. The replay of the corpus in
+    # ci/asan-ubsan has the first; a replay by hand has the second (where memory was allocated).
     "ASAN_OPTIONS": "detect_stack_use_after_return=0:malloc_context_size=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "ASAN_SYMBOLIZER_PATH": "/usr/bin/llvm-symbolizer-19",
@@ -38,10 +38,10 @@ def log(message):
 
 
 def pack(archive, inputs):
-    """Writes an archive of these bytes by name. The same inputs give the same archive."""
+    """Writes an archive of the inputs ({name: bytes}). The same inputs give the same archive."""
     with zipfile.ZipFile(archive, "w") as zipped:
         for name, data in sorted(inputs.items()):
-            entry = zipfile.ZipInfo(name)  # of 1980, and not compressed, which git does
+            entry = zipfile.ZipInfo(name)  # dated 1980, and uncompressed, because git compresses it
             entry.create_system = 3
             entry.external_attr = 0o644 << 16
             zipped.writestr(entry, data)
@@ -58,30 +58,30 @@ def options_ini():
 
 
 def all_targets():
-    """Their folders and names in fuzz/, as parsers/litmus."""
+    """Returns the paths of the targets in fuzz/, such as parsers/litmus."""
     sections = {pathlib.Path(section) for section in options_ini().sections()}
     return sorted(sections - {section.parent for section in sections})
 
 
 def settings_of(source):
-    """What is set for a target, by name: for its folder, but for what its own section says."""
+    """Returns a target's settings, by name: those of its folder, overridden by its own section."""
     options = options_ini()
     return {name: value for section in (str(source.parent), str(source)) if section in options
             for name, value in options[section].items()}
 
 
 def options_of(source):
-    """A target's options of libFuzzer's, by name."""
+    """Returns a target's options for libFuzzer, by name."""
     return {name: value for name, value in settings_of(source).items() if name != "weight"}
 
 
 def weight_of(source):
-    """A target's share of a campaign's time, beside the others'."""
+    """Returns a target's share of a campaign's time, relative to the other targets."""
     return int(settings_of(source).get("weight", 1))
 
 
 class Process:
-    """One process of libFuzzer's."""
+    """One libFuzzer process."""
 
     def __init__(self, target, options):
         self.target = target
@@ -114,7 +114,7 @@ class Process:
         return True
 
     def end(self):
-        """For Ctrl-C: politely, then not."""
+        """Ends the process by SIGINT, or by SIGKILL if it does not end within 5 seconds."""
         self.popen.send_signal(signal.SIGINT)
         try:
             self.popen.wait(timeout=5)
@@ -126,10 +126,10 @@ class Process:
 
 class Target:
     def __init__(self, source, work, into):
-        """`source`: its folder and name in fuzz/, as parsers/litmus."""
+        """`source`: the path in fuzz/, such as parsers/litmus."""
         self.source, self.name = FUZZ / source, source.name
         self.label = f"//fuzz/{source.parent}".rstrip("/.") + f":{self.name}"
-        self.into = into  # the folder of what is made of it: FUZZ or KEPT
+        self.into = into  # the folder of the results: FUZZ or KEPT
         self.folder = work / self.name
         self.corpus = self.folder / "corpus"
         self.artifacts = self.folder / "artifacts"
@@ -137,7 +137,7 @@ class Target:
         self.processes, self.found = [], []
         for folder in (self.corpus, self.artifacts):
             folder.mkdir(parents=True)
-        # A copy: the next build may be another's.
+        # A copy, because another build may replace the program.
         built = ROOT / "bazel-bin" / "fuzz" / source
         shutil.copy(built.with_name(f"{self.name}_bin"), self.program)
         self.seeds = contents(built.with_name(f"{self.name}_seeds"))
@@ -161,7 +161,7 @@ class Target:
         return self.source.parent / f"{self.name}_{kind}"
 
     def archived(self):
-        """The corpus of fuzz/: input by name."""
+        """Returns the inputs of the corpus in fuzz/, by name."""
         try:
             with zipfile.ZipFile(self.checked_in("corpus.zip")) as zipped:
                 return {name: zipped.read(name) for name in zipped.namelist()}
@@ -182,7 +182,7 @@ class Target:
                               capture_output=True, text=True, errors="replace", check=False)
 
     def collect(self):
-        """The findings, minimised."""
+        """Collects the findings, minimized."""
         for artifact in sorted(self.artifacts.iterdir()):
             if not artifact.name.startswith("slow-unit-"):
                 self.found.append(self.minimised(artifact))
@@ -220,7 +220,7 @@ class Target:
         return path
 
     def keep(self):
-        """Stores the inputs that reached something new. Returns how many are stored now."""
+        """Stores the inputs that reached new code. Returns the number of stored inputs."""
         if self.name != PLANTED_FAULT:
             self.kept().mkdir(parents=True, exist_ok=True)
             for file in self.corpus.iterdir():
@@ -229,7 +229,8 @@ class Target:
         return sum(1 for _ in self.kept().glob("*"))
 
     def merge(self):
-        """Packs the smallest corpus that, with seeds and regressions, reaches all that is reached."""
+        """Packs the smallest corpus that, with the seeds and regressions, reaches everything that
+        the campaign reached."""
         merged = self.folder / "merged"
         merged.mkdir()
         files = self.seeds | contents(self.checked_in("regressions"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# ci/fuzz with programs in place of libFuzzer's: what they are given, what is made of what they find,
-# and how it ends.
+# Tests ci/fuzz with a script in place of the libFuzzer programs: which options it passes to them,
+# what it does with their findings, and how it ends.
 set -u
 case "$*" in
   "") ;;
@@ -15,10 +15,10 @@ export PATH=$folder/bin:$PATH FOLDER=$folder XDG_CACHE_HOME=$folder/cache
 kept=$folder/cache/perfring/fuzz
 
 printf '#!/bin/sh\necho "$@" >>"$FOLDER/builds"\nexit "${BUILD:-0}"\n' >bin/bazel
-# Finds something if there is a file PROGRAM.finds, and reaches something new.
+# Reaches new code, and finds something if the file PROGRAM.finds exists.
 cat >bin/libfuzzer <<'PROGRAM'
 #!/bin/bash
-trap 'exit 72' INT # before it is seen to have begun
+trap 'exit 72' INT # set before the test can see that it has begun
 name=${PWD##*/}
 echo "$@" >>"$FOLDER/$name.calls"
 for argument; do
@@ -80,8 +80,8 @@ unchanged() { # AFTER
 }
 before=$(tree)
 
-# Nothing is found: the checkout stays as it is, what is new is kept, taken up again, and merged if
-# that is asked for.
+# Nothing is found: the checkout does not change. New inputs are kept, used by the next campaign,
+# and merged with --merge.
 run 0 hostile_ring --seconds 3 --jobs 1
 unchanged "a campaign that finds nothing"
 grep -qx 'build .*--config=fuzz fuzz/hostile_ring_bin fuzz/hostile_ring_seeds' builds || fail "built is $(cat builds)"
@@ -102,12 +102,13 @@ before=$(tree)
 (umask 077 && TZ=Asia/Tokyo run 0 hostile_ring --merge --jobs 1)
 unchanged "a merge that changes no input"
 
-# Those of a folder share the time of one.
+# The targets of a folder share the time of one target.
 run 0 parsers --seconds 6 --jobs 1
 given litmus "-dict=$folder/fuzz/parsers/ring.dict -max_total_time=3 "
 given litmus "-max_len=77 "
 given trace "-max_len=78 -dict=$folder/fuzz/parsers/ring.dict -max_total_time=3 "
-# By their weights, which libFuzzer is not told: the time of two, and in a folder the time of one.
+# Weights divide the time of two targets, and in a folder the time of one. They are not passed to
+# libFuzzer.
 cp fuzz/options.ini without_weights
 sed -i 's/^\[hostile_ring\]$/&\nweight = 9/; s/^\[parsers\]$/&\nweight = 2/; s/^\[parsers\/trace\]$/&\nweight = 6/' fuzz/options.ini
 run 0 hostile_ring kernel_script --seconds 50 --jobs 1
@@ -126,8 +127,8 @@ given litmus ' -max_total_time=4 '
 run 0 hostile_ring hostile_ring --seconds 3 --jobs 1
 given hostile_ring ' -max_total_time=3 '
 mv without_weights fuzz/options.ini
-# What strangers write has most of it: that is hostile_ring, the decoder of records, and the parsers of
-# files that a user is given.
+# Input from strangers gets most of the time: hostile_ring, the decoder of records, and the parsers
+# of files that a user receives.
 python3 - "$real" <<'WEIGHTS' || fail "the weights of $real"
 import configparser, sys
 options = configparser.ConfigParser()
@@ -139,7 +140,7 @@ others = {weight for name, weight in weights.items() if name not in hostile}
 assert hostile < set(weights) and min(weights[name] for name in hostile) > max(others), weights
 assert 2 * sum(weights[name] for name in hostile) > sum(weights.values()), weights
 WEIGHTS
-# A target without a corpus gets one only if it is named.
+# A target without a corpus gets a corpus only if it is named.
 run 0 parsers --merge --jobs 1
 unchanged "a merge of targets without a corpus"
 [ "$(ls "$kept/litmus_corpus")" = new ] || fail "what is not merged is not kept"
@@ -149,14 +150,14 @@ given litmus -max_total_time=6
 [ -e fuzz/parsers/litmus_corpus.zip ] || fail "the corpus of a target in a folder is not there"
 rm fuzz/parsers/litmus_corpus.zip
 
-# libFuzzer would cut an input off.
+# An input that is longer than max_len, which libFuzzer would cut off, is an error.
 head -c 78 /dev/zero >bazel-bin/fuzz/kernel_script_seeds/long
 run 1 kernel_script
 says '^ci/fuzz: kernel_script: seeds-long is longer than 77 bytes'
 rm bazel-bin/fuzz/kernel_script_seeds/long
 before=$(tree)
 
-# A finding is minimised and kept, and its replay printed.
+# A finding is minimized and kept, and the command that replays it is printed.
 touch hostile_ring.finds
 run 1 hostile_ring kernel_script
 unchanged "a campaign that finds something"
@@ -174,12 +175,12 @@ says "replay: bazel run --config=fuzz //fuzz:hostile_ring_run -- fuzz/$crash$"
 rm hostile_ring.finds
 before=$(tree)
 
-# It ended badly and left nothing: that is found, too.
+# A program that ends badly without leaving an input is a finding, too.
 touch kernel_script.breaks
 run 1 kernel_script
 rm kernel_script.breaks
 
-# The target with a planted fault is the other way round, and nothing of it is kept.
+# The target with a planted fault fails if it finds nothing, and none of its inputs are kept.
 run 1
 says '^planted_fault .* NOT its fault$'
 touch planted_fault.finds
@@ -190,7 +191,7 @@ says '^planted_fault .* its fault$'
 unchanged "the campaign of all targets"
 [ ! -e "$kept/planted_fault_corpus" ] || fail "inputs of planted_fault are kept"
 
-# Ctrl-C: what there is so far.
+# Ctrl-C reports the results so far.
 touch hostile_ring.lasts
 rm -f hostile_ring.calls
 ci/fuzz hostile_ring --jobs 1 >said 2>&1 &
@@ -201,7 +202,7 @@ says '^Stopped early'
 says '^hostile_ring +99 '
 rm hostile_ring.lasts
 
-# No folder for what is new: said before anything is built.
+# If new inputs cannot be kept, this is reported before anything is built.
 rm builds
 XDG_CACHE_HOME=/proc/none run 2 hostile_ring
 says '^ci/fuzz: /proc/none/perfring/fuzz: .*; set XDG_CACHE_HOME'

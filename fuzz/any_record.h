@@ -1,10 +1,15 @@
 #ifndef FUZZ_ANY_RECORD_H_
 #define FUZZ_ANY_RECORD_H_
 
-// Any bytes as a record of an event with any attributes. An input, in little endian:
-// u32 sample_type, u8 read_format, u32 branch_sample_type, u64 sample_regs_user, u64
-// sample_regs_intr, u8 flags (1: sample_id_all, 2: build_id, 4: header.size is made that of the
-// bytes), and the record.
+// Decodes any bytes as a record of an event with any attributes. An input, in little endian:
+//
+//   u32  sample_type
+//   u8   read_format
+//   u32  branch_sample_type
+//   u64  sample_regs_user
+//   u64  sample_regs_intr
+//   u8   flags; 1: sample_id_all, 2: build_id, 4: set header.size to the number of bytes
+//   ...  the record
 
 #include <linux/perf_event.h>
 
@@ -24,7 +29,8 @@
 
 namespace perfring::fuzz {
 
-// What is asked of a record, of lib's decoder but in a test of this.
+// The operations on a record that the target checks: those of lib's decoder. The target's own test
+// replaces some of them.
 struct Decoder {
   template <class Layouts>
   static record::Any decode(Bytes bytes, const Layouts& layouts) {
@@ -67,8 +73,8 @@ class AnyRecord {
     if ((flags & 4) != 0 && size >= 8) std::memcpy(&bytes_[6], &size, sizeof size);
   }
 
-  // Decodes it between inaccessible pages, once against each, and looks at everything. Returns it
-  // as text.
+  // Decodes the record twice, directly after an inaccessible page and directly before one, and
+  // reads all of its parts. Returns the record as text.
   std::string run() const {
     using Against = record::testing::Guarded::Against;
     static record::testing::Guarded memory{{}};
@@ -86,14 +92,15 @@ class AnyRecord {
   }
 
  private:
-  // The record's id, if it is a sample with an identifier.
+  // Returns the record's id if is_one_of_several().
   std::uint64_t id() const {
     std::uint64_t id = 0;
     if (bytes_.size() >= 16) std::memcpy(&id, &bytes_[8], sizeof id);
     return id;
   }
 
-  // Whether it is a sample that begins with an identifier, which id() is.
+  // Whether the record is a sample that begins with an identifier, by which Layouts finds its
+  // event.
   bool is_one_of_several() const {
     perf_event_header header{};
     if (bytes_.size() >= sizeof header) std::memcpy(&header, bytes_.data(), sizeof header);

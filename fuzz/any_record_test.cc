@@ -1,5 +1,5 @@
-// That the target judges records as it should: each of its checks finds a decoder that breaks it;
-// and that its seeds are what they are named for.
+// The target judges records correctly: each of its checks finds a decoder that breaks it. Its seeds
+// are records of every type.
 
 #include "fuzz/any_record.h"
 
@@ -40,7 +40,7 @@ TEST(FuzzRecordTest, TheSeedsAreRecordsOfEveryType) {
     EXPECT_EQ(text.find("malformed"), std::string::npos) << name << ": " << text;
     types.insert(text.substr(0, text.find(' ')));
   }
-  // All of the 22 but AUX, ITRACE_START and LOST_SAMPLES; and an unknown one, `type`.
+  // All 22 types but AUX, ITRACE_START and LOST_SAMPLES; and an unknown type, `type`.
   EXPECT_EQ(types.size(), 20U);
 }
 
@@ -48,7 +48,8 @@ TEST(FuzzRecordTest, AnEmptyInputIsMalformed) {
   EXPECT_NE(AnyRecord<>{Input{std::string_view{}}}.run().find("malformed"), std::string::npos);
 }
 
-// An input: a sample of these bits, whose fields are these words, as this machine has them.
+// Returns an input with a sample of this sample_type. The words are its fields, in this machine's
+// byte order.
 std::string sample(std::uint64_t sample_type, const std::vector<std::uint64_t>& words,
                    unsigned flags = 4) {
   std::string input;
@@ -56,7 +57,7 @@ std::string sample(std::uint64_t sample_type, const std::vector<std::uint64_t>& 
     for (std::size_t i = 0; i < size; ++i) input += static_cast<char>(i < 8 ? value >> 8 * i : 0);
   };
   put(sample_type, 4);
-  put(0, 1 + 4 + 8 + 8);  // read_format and so on
+  put(0, 1 + 4 + 8 + 8);  // read_format to sample_regs_intr
   put(flags, 1);
   perf_event_header header{};
   header.type = PERF_RECORD_SAMPLE;
@@ -71,7 +72,7 @@ void run(const std::string& input) {
   AnyRecord<D>{Input{input}}.run();
 }
 
-// Its size, of 4 bytes, and 4 bytes.
+// The u32 raw size 4, and 4 bytes of raw data.
 const std::uint64_t kRawOf4 = std::endian::native == std::endian::little ? 4 : 4ULL << 32;
 const std::string kRaw = sample(PERF_SAMPLE_RAW, {kRawOf4});
 const std::string kStack = sample(PERF_SAMPLE_STACK_USER, {16, 1, 2, 8});
@@ -95,7 +96,7 @@ Bytes before(Bytes bytes) {
   return {bytes.data() - 1, bytes.size()};
 }
 
-// Each begins inside.
+// Parts that reach past the end of the record or begin before it.
 struct RawTooLong : Decoder {
   static std::optional<Bytes> raw(const record::Sample& sample) { return longer(*sample.raw()); }
 };
@@ -140,7 +141,7 @@ TEST(AnyRecordTest, APartOutsideTheRecordIsFound) {
   EXPECT_DEATH(run<BytesElsewhere>(kRaw), "a record outside its bytes");
 }
 
-// Decodes what is behind the bytes, too, if there is more: header.size says so.
+// Decodes bytes past the end, because header.size covers them.
 struct IgnoresTheEnd : Decoder {
   template <class Layouts>
   static record::Any decode(Bytes bytes, const Layouts& layouts) {
@@ -174,7 +175,7 @@ TEST(AnyRecordTest, AWrongMalformedIsFound) {
   EXPECT_DEATH(run<EmptyField>(cut), "malformed, but nothing is");
 }
 
-// What it says depends on where the record is.
+// Prints a text that depends on the record's address.
 struct SaysWhere : Decoder {
   static std::string words(const record::Any& any) {
     const auto* const sample = std::get_if<record::Sample>(&any);

@@ -19,7 +19,7 @@ def _fuzz_seeds(ctx):
         runfiles = ctx.runfiles([folder]),
     )]
 
-# A folder of the seeds that seeds.py writes.
+# Makes a folder of the seeds that seeds.py writes.
 _fuzz_seeds_rule = rule(
     implementation = _fuzz_seeds,
     attrs = {
@@ -30,19 +30,19 @@ _fuzz_seeds_rule = rule(
 )
 
 def cc_fuzz_test(name, dictionary, library, tags = []):
-    """A fuzz target: void X(std::string_view input) in perfring::fuzz.
+    """Declares a fuzz target: void X(std::string_view input) in perfring::fuzz.
 
-    X      test: replays every input of X_seeds, X_regressions/ and X_corpus.zip
+    X        the test: replays every input of X_seeds, X_regressions/ and X_corpus.zip
     X_seeds  a folder of the seeds that seeds.py writes
-    X_bin  the program: libFuzzer's under --config=fuzz, else one that runs files
-    X_run  fuzzes: bazel run --config=fuzz X_run -- [libFuzzer's options]; or replays one
-           input: X_run -- FILE, or the name of one that the test replays
+    X_bin    the program: linked to libFuzzer under --config=fuzz, else to a driver that runs files
+    X_run    fuzzes: bazel run --config=fuzz X_run -- [libFuzzer's options]; or replays one
+             input: X_run -- FILE, or the name of an input that the test replays
 
     Args:
       name: X.
       dictionary: label of a dictionary in libFuzzer's format.
-      library: has that function.
-      tags: of the test.
+      library: the library with the function X.
+      tags: tags of the test.
     """
     folder = native.package_name().partition("fuzz/")[2]
     _fuzz_seeds_rule(
@@ -56,7 +56,7 @@ def cc_fuzz_test(name, dictionary, library, tags = []):
     cc_binary(
         name = name + "_bin",
         testonly = True,
-        visibility = ["//:__pkg__"],  # of ci_test
+        visibility = ["//:__pkg__"],  # for ci_test
         srcs = ["//fuzz:target.cc"],
         local_defines = ["TARGET=" + name],
         linkopts = select({

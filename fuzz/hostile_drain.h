@@ -1,10 +1,9 @@
 #ifndef FUZZ_HOSTILE_DRAIN_H_
 #define FUZZ_HOSTILE_DRAIN_H_
 
-// Drains a hostile ring until it is empty, and holds each drain against what must hold of any ring:
-// it ends, reads nothing outside [data_tail, data_head), moves data_tail once and by what it
-// delivered. Where nobody writes meanwhile, each event is the one that the reference consumer
-// names.
+// Drains a hostile ring until it is empty. Each drain must end, must read nothing
+// outside [data_tail, data_head), and must move data_tail once, past the delivered records. If
+// nothing writes to the ring meanwhile, each event must equal the reference consumer's.
 
 #include "fuzz/hostile_ring.h"
 #include "harness/oracle/drain_watch.h"
@@ -17,7 +16,7 @@ namespace perfring::fuzz {
 
 using rig::CheckedMemory;
 
-// By an invariant, whose name every report uses.
+// Fails with the name of an invariant, as every report prints it.
 [[noreturn]] inline void fail(const oracle::Violation& violation) {
   fail(to_string(violation));
 }
@@ -25,7 +24,7 @@ inline void expect(bool holds, oracle::Invariant invariant, const char* what) {
   if (!holds) fail({invariant, what});
 }
 
-// Its accesses to the positions; and all bytes that it reads are those that a drain may read.
+// Counts a drain's accesses to the positions, and fails if it reads a byte that it may not read.
 struct Accesses final : rig::MemoryObserver {
   oracle::Readable readable;
   unsigned head_reads = 0;
@@ -41,7 +40,7 @@ struct Accesses final : rig::MemoryObserver {
   }
 };
 
-// R: the consumer, which is Ring<M> but in a test of this.
+// R: the consumer; anything but Ring<M> only in the target's own test.
 template <Memory M, class R = Ring<M>>
 class HostileDrain {
  public:
@@ -83,7 +82,8 @@ class HostileDrain {
     if (watch_.violation()) fail(*watch_.violation());
     expect(accesses_.tail_writes == (accesses_.readable.available == 0 ? 0U : 1U),
            oracle::Invariant::tail_honest, "data_tail was written more than once, or not at all");
-    // Records behind what a second read says may not be there yet: it has no fence behind it.
+    // No fence follows a second read of data_head, so records that only it covers may not be there
+    // yet.
     expect(accesses_.head_reads == 1, oracle::Invariant::no_invention,
            "data_head was not read exactly once");
     if (hostile_.poke_count != 0) return;
@@ -93,7 +93,7 @@ class HostileDrain {
            "data_tail is not the reference's");
   }
 
-  // By each of the ring's functions.
+  // Drains by for_each(), fold() or try_fold().
   void carry_out(const Stop& stop) {
     if (stop.event == Stop{}.event) {
       if (hostile_.stop_count % 2 == 0) {
@@ -153,7 +153,7 @@ class HostileDrain {
     }
   }
 
-  // The same bytes, because it is the same place.
+  // Compares the place instead of the bytes.
   void same(Bytes head, Bytes tail, const testing::Reference::Place& place) const {
     const auto from = static_cast<std::size_t>(place.at % memory_.data().size());
     const std::uint64_t before_end =
@@ -171,8 +171,8 @@ class HostileDrain {
   const rig::Observing observing_{accesses_};
   R ring_;
   std::optional<testing::Reference> reference_;
-  std::uint64_t end_ = 0;     // where the reference says that data_tail is
-  std::uint64_t events_ = 0;  // of this drain
+  std::uint64_t end_ = 0;     // the reference's data_tail
+  std::uint64_t events_ = 0;  // in this drain
   unsigned total_events_ = 0;
 };
 

@@ -35,7 +35,7 @@ void drain(const std::string& name) {
   HostileDrain<M, R>{ring}.run();
 }
 
-// Faults beside those of harness/faults, each for one message of the target.
+// Faults that harness/faults does not have, each for one message of the target.
 
 struct WritesTailTwice : CheckedMemory {
   static void write_once(SharedPosition& field, SharedPosition value) {
@@ -74,7 +74,7 @@ struct MistakesType : CheckedMemory {
   }
 };
 
-// Faults that no memory can bring about.
+// Faults that a faulty Memory cannot cause.
 template <class Faulty>
 struct FaultyRing : Ring<CheckedMemory> {
   using Base = Ring<CheckedMemory>;
@@ -95,7 +95,7 @@ struct ForgetsTheBreak : FaultyRing<ForgetsTheBreak> {
     return Continue{};
   }
 };
-// Of a drain that may stop, the first event is taken for the last; the others are whole.
+// Ends try_fold() after the first event; for_each() and fold() are complete.
 struct EndsFoldsEarly : FaultyRing<EndsFoldsEarly> {
   template <class F>
   ControlFlow<> try_fold(Unit init, F f) {
@@ -126,7 +126,7 @@ TEST(HostileDrainTest, TheDrainHasNoViolation) {
   }
 }
 
-// One look and one release, each of which breaks the rules by itself.
+// A Cursor that looks twice, and one that releases twice. Each breaks a rule.
 struct LooksTwice : Cursor<CheckedMemory> {
   static std::optional<LooksTwice> over(perf_event_mmap_page& page, Bytes data) {
     return LooksTwice{*Cursor<CheckedMemory>::over(page, data)};
@@ -189,7 +189,7 @@ TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {
   EXPECT_DEATH((drain<Mistakes<std::uint32_t, 12, 8>>("three_samples")), "other sizes");
 }
 
-// Faulty consumers look at data_head as often as they need to: that is not their fault.
+// Allows a consumer to read data_head more than once, so that only its planted fault is found.
 struct LooksOften : CheckedMemory {
   static Position read_once(const SharedPosition& field) {
     static_cast<Accesses*>(observer)->head_reads = 1;
@@ -197,7 +197,7 @@ struct LooksOften : CheckedMemory {
   }
 };
 
-// Of a drain that is to stop at a later event, or at the one that it does.
+// The drain is to stop at a later event, or at the very event where the faulty one ends.
 TEST(HostileDrainTest, ADrainThatEndsEarlyWithoutABreakIsAViolation) {
   using faults::TakesOneAtATime;
   const auto stopping_at = [](unsigned event) {
@@ -234,7 +234,7 @@ TEST(HostileDrainTest, AWrongAnswerOfTheRingIsAViolation) {
 // A fault of a memory or of a consumer, planted in the target.
 struct HostileFault {
   std::string name;
-  void (*drain)(const HostileRing& ring);  // nullptr: a kernel's
+  void (*drain)(const HostileRing& ring);  // nullptr for a kernel's fault
 };
 
 std::vector<HostileFault> all_faults() {
@@ -261,7 +261,7 @@ std::vector<HostileFault> all_faults() {
 
 class HostileFaultTest : public ::testing::TestWithParam<HostileFault> {};
 
-// As the column "fuzz" of harness/faults/FAULTS.md says.
+// Checks the column "fuzz" of harness/faults/FAULTS.md.
 TEST_P(HostileFaultTest, IsFoundInASeedIfTheCatalogueSaysSo) {
   const auto all_seeds = [] {
     std::set<std::string> names;
@@ -287,7 +287,7 @@ TEST_P(HostileFaultTest, IsFoundInASeedIfTheCatalogueSaysSo) {
 INSTANTIATE_TEST_SUITE_P(All, HostileFaultTest, ::testing::ValuesIn(all_faults()),
                          [](const auto& named) { return named.param.name; });
 
-// By hand: type, misc, size, and what of the body is a number.
+// The expected bytes were converted by hand: type, misc, size, and the numbers in the body.
 TEST(TurnRecordsTest, RecordsOfTheOtherByteOrderAreTheSame) {
   std::array<unsigned char, 56> bytes{9,   0,   0, 0, 1,  2, 16, 0, 4,  0, 0, 0, 'a', 'b',
                                       'c', 'd', 2, 0, 0,  0, 1,  2, 24, 0, 7, 6, 0,   0,
@@ -301,7 +301,7 @@ TEST(TurnRecordsTest, RecordsOfTheOtherByteOrderAreTheSame) {
   EXPECT_EQ(bytes, turned);
 }
 
-// Otherwise they are other seeds, and what they are named for is not looked at.
+// A seed that no longer shows its defect would leave the defect untested.
 TEST(HostileRingSeedsTest, EachSeedShowsTheDefectThatItIsNamedFor) {
   const std::map<std::string, Defect> defects{{"size_0", Defect::BadSize},
                                               {"size_4", Defect::BadSize},

@@ -1,16 +1,16 @@
 #ifndef FUZZ_HOSTILE_MERGE_H_
 #define FUZZ_HOSTILE_MERGE_H_
 
-// A merge of one or two rings of any bytes, positions and sizes, and of a sound one.
-// Every run ends, reads nothing outside the rings, and flags and counts the late events correctly;
-// and the sound ring is delivered as if it were alone. An input:
+// Merges one or two rings of any bytes, positions and sizes with a sound one. Each run must end,
+// read nothing outside the rings, and mark and count the late events correctly; the sound ring must
+// be delivered as if it were alone. An input:
 //
-//   u8   shape: bit 0 whether there is a second hostile ring, 1-2 how many runs before the flush
-//   u8   how many records the sound ring has; record i has the key i << 57
-//   9    of each run: u64 the clock, u8 how many events at most (0: all)
-//   u16  the length of the first hostile ring, if there is a second
-//   ...  a hostile ring (hostile_ring.h), whose pokes and stops count the events of all rings; and
-//        the other one, without them
+//   u8   shape; bit 0: there is a second hostile ring, 1-2: number R of runs before the flush
+//   u8   number of records in the sound ring; record i has the key i << 57
+//   R x  u64 clock, u8 limit of events (0: none)
+//   u16  length of the first hostile ring, if there is a second
+//   ...  the first hostile ring (hostile_ring.h), whose pokes and stops count the events of all
+//        rings; then the second, whose pokes and stops are ignored
 
 #include <algorithm>
 #include <array>
@@ -26,8 +26,8 @@
 
 namespace perfring::fuzz {
 
-// A ring of a merge. Its readable part is what was unread when the run began, and what was unread
-// before.
+// A ring of a merge. Its readable part is everything that was unread when the current run began, or
+// in an earlier run and not yet released.
 struct MergedPart : oracle::Readable {
   HostileMemory* memory;
 
@@ -42,7 +42,7 @@ struct MergedPart : oracle::Readable {
   }
 };
 
-// M: the merge, which is lib's but in a test of this.
+// M: the merge; anything but lib's only in the target's own test.
 template <class M = Merge<rig::CheckedMemory>>
 class HostileMerge : private rig::MemoryObserver {
  public:
@@ -80,8 +80,8 @@ class HostileMerge : private rig::MemoryObserver {
             KeyAt{}, [&] { return each.clock; }, visit,
             each.limit == 0 ? ~std::uint64_t{0} : each.limit);
       });
-      // What is ahead of the clock waits no more than what is behind it (M8). A clock of 0 releases
-      // nothing, and one that jumps back nothing that was read before.
+      // An event ahead of the clock waits no longer than one behind it (M8). A clock of 0 releases
+      // nothing, and a clock that jumps back releases nothing that was read before.
       const bool jumped =
           each.clock < std::exchange(newest_clock, std::max(newest_clock, each.clock));
       const bool waits = sound_ == records_ || each.clock == 0 || key_of(sound_) == each.clock ||
@@ -90,7 +90,7 @@ class HostileMerge : private rig::MemoryObserver {
              "a hostile ring, or a key ahead of the clock, holds the sound one back");
     }
     MergeEnd end = MergeEnd::Stopped;
-    // Each run ends, and so do the stops.
+    // At most three flushes stop early. Eight tries are therefore enough.
     for (int tries = 0; tries < 8 && end != MergeEnd::Released; ++tries) {
       end = carry_out([&](auto visit) { return merge_.flush(KeyAt{}, visit); });
     }
@@ -111,11 +111,11 @@ class HostileMerge : private rig::MemoryObserver {
     std::uint8_t limit = 0;
   };
   struct Thrown {};
-  static constexpr std::size_t kCompared = 200;  // events of a ring
+  static constexpr std::size_t kCompared = 200;  // a ring with more events is not compared
 
   static std::uint64_t key_of(std::uint64_t record) { return record << 57; }
 
-  // Kept from one input to the next.
+  // Returns memory that is kept from one input to the next.
   static HostileMemory& memory(std::size_t ring, unsigned log2_pages) {
     static std::array<std::array<std::unique_ptr<HostileMemory>, 5>, 3> all;
     auto& memory = all[ring][log2_pages];
@@ -175,7 +175,7 @@ class HostileMerge : private rig::MemoryObserver {
     } catch (const Thrown&) {
     }
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      // A data_head that goes back by more than the ring, or off the grid, is taken for one that is
+      // A data_head that goes back by more than the ring, or that is not a multiple of 8, counts as
       // far ahead (S8).
       const std::uint64_t read_before = poked() ? parts_[i].memory->data().size() : 0;
       const std::uint64_t moved = parts_[i].memory->page().data_tail - tails[i];
@@ -220,9 +220,9 @@ class HostileMerge : private rig::MemoryObserver {
     due.erase(at);
   }
 
-  // A key ahead of the clock (M8) gives way to one that was delivered before, or to 0 where none
-  // was; or to the one below the clock, where those are ahead as well. Such events alone overtake,
-  // and no others.
+  // An event with a key ahead of the clock (M8) gets a key that was delivered before, or 0 if there
+  // is none, or, if those keys are ahead as well, the key just below the clock. Only such events
+  // may overtake others.
   void check_sound(const Ordered& each) {
     const auto* const sample = std::get_if<Sample>(&each.event);
     expect(sample != nullptr && sample->size() == 12, "the sound ring holds samples only");
@@ -257,17 +257,17 @@ class HostileMerge : private rig::MemoryObserver {
   }
 
   std::vector<HostileRing> hostile_;
-  std::vector<MergedPart> parts_;  // of the hostile rings, and of the sound one
+  std::vector<MergedPart> parts_;  // the hostile rings, then the sound one
   std::uint64_t records_ = 0;
   std::vector<Run> runs_;
   const rig::Observing observing_{*this};
   M merge_{MergeOptions{.slack = 0, .learns = false}};
-  std::vector<std::vector<testing::Seen>> due_;  // of each hostile ring
-  std::vector<std::uint64_t> ends_;              // of each hostile ring: where data_tail will be
-  std::array<bool, 2> is_counted_{};             // its events are too many to be compared
+  std::vector<std::vector<testing::Seen>> due_;  // undelivered events of each hostile ring
+  std::vector<std::uint64_t> ends_;              // final data_tail of each hostile ring
+  std::array<bool, 2> is_counted_{};             // too many events to compare: only counted
   std::set<std::uint64_t> delivered_{0};         // keys
-  std::bitset<128> came_;                        // records of the sound ring
-  std::size_t sound_ = 0;                        // the first of them that did not
+  std::bitset<128> came_;                        // delivered records of the sound ring
+  std::size_t sound_ = 0;                        // the first undelivered one
   std::uint64_t events_ = 0;
   std::uint64_t newest_ = 0;
   std::uint64_t late_ = 0;

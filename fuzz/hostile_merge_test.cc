@@ -1,5 +1,5 @@
-// That the target judges a merge as it should: each of its checks finds a merge that breaks it, in
-// one of its seeds.
+// The target judges merges correctly: each of its checks finds a merge that breaks it, with one of
+// the target's seeds.
 
 #include "fuzz/hostile_merge.h"
 
@@ -28,11 +28,12 @@ void run(const std::string& name) {
 
 using Pages = std::vector<perf_event_mmap_page*>;
 
-// What a merge may do wrong around lib's: nothing.
+// The hooks by which a fault changes lib's merge. This one changes nothing.
 struct Right {
-  static constexpr bool kIdles = false;  // a run delivers nothing, and says that nothing is left
+  static constexpr bool kIdles = false;  // whether a run delivers nothing and returns Released
   static std::optional<std::size_t> number(std::size_t ring) { return ring; }
-  // An event of lib's merge. `deliver` it, another one, or none: returns whether to go on.
+  // Called for each event of lib's merge: delivers it, another event or none, and returns whether
+  // to continue.
   template <class Deliver>
   bool event(const Ordered& each, const Deliver& deliver) {
     return deliver(each);
@@ -41,7 +42,8 @@ struct Right {
   static void counts(MergeCounts&) {}
 };
 
-// Counts what is delivered, so that what it does to the events is all that is wrong.
+// lib's merge with a planted fault. Counts the delivered events itself, so that a fault of the
+// events does not show up as wrong counts.
 template <class Fault>
 class Planted {
  public:
@@ -85,7 +87,7 @@ class Planted {
   std::uint64_t newest_ = 0;
 };
 
-// Of the seeds with one hostile ring: ring 0 is hostile, ring 1 sound.
+// The rings in a seed with one hostile ring.
 constexpr std::size_t kHostile = 0;
 constexpr std::size_t kSound = 1;
 constexpr const char* kSeed = "three_samples";
@@ -117,7 +119,8 @@ struct Drops : Right {
     return true;
   }
 };
-// The last of 20, which no run but the flush has to deliver, in that seed.
+// Drops the last of the sound ring's 20 records, which in the seed lost_without_a_sample only the
+// flush has to deliver.
 struct DropsTheLastOfTheSound : Right {
   template <class Deliver>
   bool event(const Ordered& each, const Deliver& deliver) {
@@ -195,7 +198,7 @@ TEST(HostileMergeTest, AWrongCountIsFound) {
   EXPECT_DEATH((run<Planted<Counts<&MergeCounts::worst_late, 1>>>("late_by_one")), kSaid);
 }
 
-// Its flush is never over.
+// A flush that never ends.
 struct NeverEnds : Right {
   static MergeEnd flushed(MergeEnd, const Pages&) { return MergeEnd::Limit; }
 };

@@ -1,21 +1,21 @@
 #ifndef FUZZ_HOSTILE_RING_H_
 #define FUZZ_HOSTILE_RING_H_
 
-// A ring that an adversary has written, some of it while a drain runs, as bytes:
+// A ring that an adversary has written, partly while a drain runs. As bytes:
 //
-//   u8   shape: bits 0-2 log2 of the pages (modulo 5), 3-4 how many pokes, 5-6 how many drains stop
-//        early, 7 whether the ring's bytes are repeated
+//   u8   shape; bits 0-2: log2 of the pages (modulo 5), 3-4: number P of pokes,
+//        5-6: number S of drains that stop early, 7: the ring's bytes are repeated
 //   u64  data_tail
 //   u64  data_head - data_tail
-//   u8   of each drain that stops: at which of its events, less 1; from 0xe0 on less 0xe1, and
-//        by an exception
-//   11   of each poke: u8 after which event (of all drains), u16 which 8 bytes of the ring (0xffff:
-//        data_head), u64 what is written there
-//   u8   how often the ring's bytes are repeated, if they are
+//   S x  u8 number of the event at which the drain stops, less 1; from 0xe0 on, the number
+//        plus 0xdf, and the drain ends by an exception
+//   P x  u8 event in whose callback the poke happens (counted from 0 over all drains),
+//        u16 which 8 bytes of the ring (0xffff: data_head), u64 the new value
+//   u8   number of copies of the ring's bytes, less 1, if they are repeated
 //   ...  the ring's bytes, from data_tail on; the rest of the ring is 0
 //
-// Numbers are little-endian. So are the ring's records, as far as each follows on another: on other
-// machines they are turned around, and an input is the same events everywhere.
+// Numbers are little-endian, and so are the records, as far as they follow one another. On a
+// big-endian machine the records are converted, so that an input is the same events everywhere.
 
 #include <linux/perf_event.h>
 
@@ -38,7 +38,7 @@ struct Poke {
   std::uint64_t value = 0;
 };
 
-// Where a drain ends early.
+// The place where a drain ends early.
 struct Stop {
   std::uint64_t event = ~std::uint64_t{0};  // from 1 on
   bool throws = false;
@@ -78,8 +78,8 @@ struct HostileRing {
   std::span<const std::byte> bytes;
 };
 
-// Turns little-endian records into the other byte order: headers, the sizes of raw data, and the
-// counts of LOSTs. Stops where the drain does: at an invalid size.
+// Converts little-endian records to the other byte order: headers, raw sizes, and the ids and
+// counts of LOSTs. Stops at an invalid size, as a drain does.
 inline void turn_records(std::span<std::byte> bytes) {
   while (bytes.size() >= sizeof(perf_event_header)) {
     Input header{bytes};
@@ -102,8 +102,8 @@ inline void turn_records(std::span<std::byte> bytes) {
   }
 }
 
-// Memory for rings of one size, between pages that nobody may touch. It is kept from one input to
-// the next: only what was written is wiped.
+// Memory for rings of one size, between inaccessible pages. It is kept from one input to the next,
+// and only the bytes that were written are wiped.
 class HostileMemory {
  public:
   static HostileMemory& of(unsigned log2_pages) {

@@ -16,13 +16,13 @@
 
 namespace perfring::fuzz {
 
-// A fuzzer's bytes, taken from the front. Missing bytes are 0, so that every input is complete.
+// A fuzzer's bytes, consumed from the front. Missing bytes are 0, so that every input is complete.
 class Input {
  public:
   explicit Input(std::span<const std::byte> bytes) : left_{bytes} {}
   explicit Input(std::string_view bytes) : left_{std::as_bytes(std::span{bytes})} {}
 
-  // A number, in little endian: an input is the same on every machine.
+  // Takes a number, in little endian, so that an input means the same on every machine.
   template <std::unsigned_integral T>
   T take() {
     T value{};
@@ -39,7 +39,7 @@ class Input {
   std::span<const std::byte> left_;
 };
 
-// Something is wrong: ends the process, which is how a fuzzer knows.
+// Reports a violation and aborts, which libFuzzer takes for a finding.
 [[noreturn]] inline void fail(const std::string& what) {
   std::fprintf(stderr, "fuzz: violated: %s\n", what.c_str());
   std::abort();
@@ -49,15 +49,15 @@ inline void expect(bool holds, const char* what) {
   if (!holds) fail(what);
 }
 
-// Whether a parser accepts a text. It may refuse any, with a reason.
 inline const std::string& reason_of(const std::string& error) {
   return error;
 }
-// The reason that an event::Finding gives.
+// For event::Finding.
 template <class Finding>
 auto reason_of(const Finding& finding) -> decltype((finding.says)) {
   return finding.says;
 }
+// Whether a parser has accepted its input. Fails if it refused it without a reason.
 template <class T, class Error>
 bool accepted(const std::expected<T, Error>& parsed) {
   if (!parsed) expect(!reason_of(parsed.error()).empty(), "refused without a reason");

@@ -4,7 +4,7 @@
 
 namespace perfring::fuzz {
 
-// A fuzz target.
+// A fuzz target (hostile_merge.h).
 void merge(std::string_view input) {
   HostileMerge<>{Input{input}}.run();
 }

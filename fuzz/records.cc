@@ -4,7 +4,8 @@
 
 namespace perfring::fuzz {
 
-// A fuzz target: no view of the record leaves its bytes, and what is malformed says where.
+// A fuzz target: no view of the record leaves the record's bytes, and a malformed record names the
+// bad field.
 void record(std::string_view input) {
   AnyRecord<>{Input{input}}.run();
 }

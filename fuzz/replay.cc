@@ -1,5 +1,5 @@
-// The stand-alone driver: runs a fuzz target on files, for compilers without libFuzzer. Options of
-// libFuzzer's ("-runs=0") are passed over, so that one command line is for both.
+// The stand-alone driver: runs a fuzz target on files, for compilers without libFuzzer. Ignores
+// libFuzzer's options ("-runs=0"), so that the same command line works for both.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files named, and those in the folders named.
+// Returns the files named on the command line and the files in the folders named there.
 std::vector<fs::path> files_of(int argc, char** argv) {
   std::vector<fs::path> files;
   for (int i = 1; i < argc; ++i) {
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s: cannot be read\n", file.c_str());
       return 2;
     }
-    // Said before it is run: a crash says no more.
+    // Print the name before the run, because nothing is printed after a crash.
     std::fprintf(stderr, "Running: %s\n", file.c_str());
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }

@@ -1,4 +1,4 @@
-// The fuzz targets of one ring (hostile_ring.h): of lib's drains, and of one with a planted fault.
+// The fuzz targets of one ring (hostile_ring.h): lib's drains, and a drain with a planted fault.
 
 #include <string_view>
 
@@ -8,15 +8,15 @@
 
 namespace perfring::fuzz {
 
-// Any bytes, positions and sizes: no drain leaves the ring, runs for ever or delivers what the
-// reference does not.
+// With any bytes, positions and sizes, no drain leaves the ring, runs forever, or delivers an event
+// that the reference does not.
 void hostile_ring(std::string_view input) {
   const HostileRing ring{Input{input}};
   HostileDrain<CheckedMemory>{ring}.run();
   HostileDrain<CheckedMemory, testing::ByCursor<Cursor<CheckedMemory>>>{ring}.run();
 }
 
-// A planted fault (drops_the_sign in harness/faults), which must be found.
+// Has a planted fault (drops_the_sign in harness/faults), which the fuzzer must find.
 void planted_fault(std::string_view input) {
   const HostileRing ring{Input{input}};
   HostileDrain<faults::DropsTheSign<CheckedMemory>>{ring}.run();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a fuzz target on a copy of its inputs: fuzzes, replays them all, or runs the files named.
+# Runs a fuzz target on a copy of its inputs: fuzzes, replays all inputs, or runs the named files.
 # usage: run.sh LABEL PROGRAM DICTIONARY [INPUT|FOLDER|ARCHIVE...] --
 #          [OPTION OF LIBFUZZER'S | FILE | FOLDER | NAME OF AN INPUT... | --replay]
 set -euo pipefail
@@ -40,7 +40,7 @@ fi
 options=() folders=() files=()
 for argument; do
   case $argument in -*) options+=("$argument"); continue ;; esac
-  # Paths are the caller's, but `bazel run` starts elsewhere.
+  # Paths are relative to the caller's folder, but `bazel run` starts in another one.
   for path in "$argument" "${BUILD_WORKING_DIRECTORY:-.}/$argument" "$corpus/$argument"; do
     [ ! -e "$path" ] || break
   done

@@ -24,7 +24,8 @@ struct Code {
   Action action;
   bool second = false;
 };
-// By the number in bits 0-3: outputs and drains several times, so that they are most of a script.
+// The actions by the number in bits 0-3. Outputs and drains are listed several times, so that most
+// steps of a script are outputs and drains.
 constexpr std::array<Code, 16> kCodes{{{Action::Output},
                                        {Action::Drain},
                                        {Action::Throw},
@@ -101,8 +102,8 @@ Step decode_step(Input& input, Encoding encoding, const Script& before) {
 
 class Bytes {
  public:
-  // The low byte first, and one at a time: of vector's insert() of several, g++ 12 at -O3 says that
-  // it writes past the end.
+  // Appends the low byte first, and byte by byte, because at -O3 g++ 12 warns that vector's
+  // insert() of several bytes writes past the end.
   template <std::unsigned_integral T>
   void put(T value) {
     for (std::size_t i = 0; i < sizeof value; ++i) {

@@ -1,4 +1,4 @@
-// Scripts as text and as a fuzzer's bytes, and what they do: see --help.
+// Runs a script, or converts it between text and the fuzzer's bytes: see --help.
 
 #include <fmt/format.h>
 

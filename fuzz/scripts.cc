@@ -14,7 +14,8 @@
 namespace perfring::fuzz {
 namespace {
 
-// A script's ring, kept from one input to the next: zeroed, and aligned as operator new does it.
+// Returns zeroed memory for a script's ring, aligned as by operator new. It is kept from one input
+// to the next.
 std::span<std::byte> zeroed(const script::Settings& settings) {
   static std::vector<std::byte> bytes;
   bytes.assign((1 + static_cast<std::size_t>(settings.pages)) * 4096, std::byte{});
@@ -23,12 +24,12 @@ std::span<std::byte> zeroed(const script::Settings& settings) {
 
 }  // namespace
 
-// Two consumers see the same, by any script and damage (two_consumers.h).
+// With any script and damage, two consumers deliver the same (two_consumers.h).
 void two_consumers(std::string_view input) {
   TwoConsumers<>{Input{input}}.run();
 }
 
-// Any script (script_bytes.h) on the simulated kernel: every invariant holds.
+// With any script (script_bytes.h) on the simulated kernel, every invariant holds.
 void kernel_script(std::string_view input) {
   const script::Script script = decode_script(Input{input}, Encoding::ForOracle);
   rig::ScriptRunner<> runner{script.settings, zeroed(script.settings)};

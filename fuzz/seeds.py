@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Writes a fuzz target's seeds, from their readable form, each into a file that is named for what it
-shows:
+"""Writes the seeds of a fuzz target from a readable form, each into a file named for what it shows:
 
-  fuzz/seeds.py TARGET FOLDER        as two_consumers, parsers/litmus
+  fuzz/seeds.py TARGET FOLDER        TARGET is, for example, two_consumers or parsers/litmus
 
-hostile_ring's, planted_fault's and merge's are the rings below (fuzz/hostile_ring.h states the format).
-kernel_script's and two_consumers's are the scripts in fuzz/scripts.txt. record's are the vectors of
-harness/record whose type or layout differs, and some of those are parsers/vectors's. parsers/elf's
-and parsers/perf_data's are the files below. Those of the other parsers are in fuzz/parsers/seeds.txt. The same sources give the same bytes on any machine:
-records and numbers are little-endian.
+The sources of the seeds:
+
+  hostile_ring, planted_fault, merge   the rings below (fuzz/hostile_ring.h has the format)
+  kernel_script, two_consumers         the scripts in fuzz/scripts.txt
+  record                               the vectors of harness/record, one of each type and layout
+  parsers/vectors                      some of these vectors, and fuzz/parsers/seeds.txt
+  parsers/elf, parsers/perf_data       the files below
+  other parsers                        fuzz/parsers/seeds.txt
+
+The same sources give the same bytes on any machine: records and numbers are little-endian.
 """
 import json
 import pathlib
@@ -21,8 +25,8 @@ SAMPLE, LOST = 9, 2
 
 
 def record(kind, size, body=b""):
-    """A record of `size` bytes, as its header says, of which these are the first behind it. The
-    next is on an 8-byte boundary, and so is data_head: whatever size says, positions are sound."""
+    """Returns a record whose header.size is `size`, and whose body begins with `body`. It is padded
+    to a multiple of 8, so that positions are sound whatever header.size is."""
     filled = max(size, 8 + len(body)) + 7 & ~7
     return (struct.pack("<IHH", kind, 1, size & 0xFFFF) + body).ljust(filled, b"\xaa")
 
@@ -41,7 +45,7 @@ def lost(count, size=24):
 
 
 def ring(data, tail=0, distance=None, log2_pages=0, stops=(), pokes=(), times=1):
-    """`stops`: events, negative to throw there. `pokes`: (event, slot, value)."""
+    """`stops`: numbers of events; a negative one throws there. `pokes`: (event, slot, value)."""
     shape = log2_pages | len(pokes) << 3 | len(stops) << 5 | (0x80 if times > 1 else 0)
     if distance is None:
         distance = len(data) * times
@@ -53,7 +57,7 @@ def ring(data, tail=0, distance=None, log2_pages=0, stops=(), pokes=(), times=1)
     return out + data
 
 
-# No raw size here has its highest bit set: planted_fault is to find that for itself, from some of them.
+# None of these raw sizes has its highest bit set: planted_fault has to find such a size itself.
 PLANTED_FAULT = ("empty", "three_samples", "run_of_equal_headers", "wrap_at_payload",
           "lost_with_sample_id", "breaks_once")
 SOUND = {
@@ -110,14 +114,14 @@ HOSTILE = {
 
 
 def merge(first, second=None, records=20, runs=((5 << 57, 0), (2**64 - 1, 0))):
-    """fuzz/hostile_merge.h states the format. `runs`: (clock, events at most)."""
+    """fuzz/hostile_merge.h has the format. `runs`: (clock, limit of events)."""
     out = bytes([(second is not None) | len(runs) << 1, records])
     out += b"".join(struct.pack("<QB", *run) for run in runs)
     return out + (first if second is None else struct.pack("<H", len(first)) + first + second)
 
 
 def merge_seeds():
-    """Each ring beside the sound one, and some of them beside one another."""
+    """Each ring of SOUND and HOSTILE next to the sound ring of the target, and some pairs of rings."""
     seeds = {name: merge(bytes_) for name, bytes_ in (SOUND | HOSTILE).items()
              if name not in ("full_but_8_bytes", "full_to_the_byte", "two_sizes_in_turn")}
     raw_keyed = lambda *keys: b"".join(
@@ -127,14 +131,14 @@ def merge_seeds():
     nested = ring(keyed(2, 1, 5, 4, 3, 9, 8, 7, 6, 0))
     hex_ = bytes.fromhex
     found = {  # by campaigns
-        # Keys ahead of the clock that jumps back (M8).
+        # Keys ahead of a clock that jumps back (M8).
         "clock_jumps_back": merge(
             b"", b"", runs=((2**64 - 256, 1), (0x0302_0000_0003_0200, 0), (0, 0))).rstrip(b"\0"),
-        # To behind what was read already.
+        # data_head goes back to before a record that was already read.
         "data_head_goes_back": merge(ring(
             hex_("09000000010018000c000000000c000000000414000f0004000000040a00ff0000000000ffffff06aaaaaa"),
             distance=120, pokes=((1, 3, 2**64 - 1), (2, 0xFFFF, 8)))),
-        # A far key, not to be released yet, held another ring's back.
+        # A far key that was not yet due held another ring's events back.
         "far_keys": hex_(
             "bfbfbfbf01007f6fddd614000000000000f775ff00ffffffffffffff000101000000000000000000f0000000"
             "0000000009000000010018000c0000000000000000000004aaaaaaaaefffffff010018000c00000000000000"
@@ -144,15 +148,15 @@ def merge_seeds():
     return seeds | found | {
         "displaced_beside_a_lie": merge(nested, HOSTILE["size_0"]),
         "displaced_beyond_the_window": merge(ring(keyed(*range(1, 12), 0))),
-        # Behind a window of others, the last of which is higher by one, or equal.
+        # A record after a full window, whose last key is one higher or equal.
         "late_by_one": merge(ring(raw_keyed(1000, *range(1002, 1010), 1001))),
         "late_by_one_in_a_run": merge(ring(raw_keyed(*even[:40], even[32] - 1, *even[40:]))),
         "not_late_in_a_run": merge(ring(raw_keyed(*even[:40], even[32], *even[40:]))),
         "limits": merge(nested, SOUND["lost_at_ring_end"], runs=((3 << 57, 2), (9 << 57, 1), (0, 3))),
         "lost_without_a_sample": merge(ring(keyed(1) + lost(5)), runs=((4 << 57, 0),) * 3),
         "clock_goes_back": merge(nested, runs=((9 << 57, 0), (1, 0))),
-        # Of a window that is full of them (M8).
-        # All but the first are ahead of the clock, and take the key of the one before.
+        # All keys but the first are ahead of the clock: a full window of them. Each event takes the
+        # key of the event before it (M8).
         "all_ahead_of_an_early_clock": hex_("130e13"),
         "keys_ahead": merge(nested, runs=((1, 0), (3 << 57, 0), (4 << 57, 0))),
         "two_without_positions": merge(
@@ -165,7 +169,8 @@ def merge_seeds():
 
 
 def texts(path):
-    """What a file says behind each of its lines `=== NAME`, by name; without the empty lines around."""
+    """Returns the text after each line `=== NAME` of a file, by name, without the empty lines around
+    it."""
     found, name = {}, None
     for line in (ROOT / path).read_text().splitlines():
         if line.startswith("=== "):
@@ -180,7 +185,7 @@ def texts(path):
     return {name: text.strip("\n") for name, text in found.items()}
 
 
-# In the order of their numbers in fuzz/script_bytes.cc. `tail` is not ForOracle.
+# In the order of the numbers in fuzz/script_bytes.cc. `tail` is not ForOracle.
 STEPS = ("output", "drain", "throw", "poll", "epoll_wait", "rearm", "pause", "resume", "disable",
          "enable", "tail", "output second", "poll second")
 NUMBERED = ("output", "drain", "throw")
@@ -207,7 +212,7 @@ def step_bytes(line):
 
 
 def script_bytes(text, kind=b""):
-    """fuzz/script_bytes.h states the format. `kind`: the two bytes that are not ForOracle."""
+    """fuzz/script_bytes.h has the format. `kind`: the two bytes that ForOracle does not have."""
     settings, steps = dict(SETTINGS), b""
     for line in text.splitlines():
         line = line.partition("#")[0].strip()
@@ -235,19 +240,20 @@ def scripts(bytes_of=script_bytes):
 
 
 def undamaged_ring(text):
-    """two_consumers's: no damage, and a script of RAW samples, not drained at the end, so that there is
-    something to compare."""
+    """Returns a seed of two_consumers: no damage, and a script of RAW samples without the drains at
+    its end, so that there is something to compare."""
     return b"\0" + script_bytes(re.sub(r"(\ndrain \d+)+$", "", text), b"\0\0")
 
 
 def vectors():
-    """The lines of harness/record, by name."""
+    """Returns the lines of harness/record/vectors.jsonl, by name."""
     lines = (ROOT / "harness/record/vectors.jsonl").read_text().splitlines()
     return {json.loads(line)["name"]: line for line in lines}
 
 
 def record_seeds():
-    """Behind its attributes (fuzz/any_record.h), of each type and sample_type the first vector."""
+    """Returns the first vector of each type and sample_type, after its attributes
+    (fuzz/any_record.h)."""
     seeds, seen = {}, set()
     for name, line in vectors().items():
         vector = json.loads(line)
@@ -278,20 +284,21 @@ VECTORS = {
 }
 
 
-# Of each record that perf_data's events write: their sample_type.
+# Bits of sample_type, for perf_data().
 TIME, PERIOD, ID_LAST = 1 << 2, 1 << 8, 1 << 16
 
 
 def perf_data(piped=False):
-    """A file of two events, or what `perf record -o -` writes: their attributes among the records."""
+    """Returns a perf.data file of two events; if `piped`, in the form of `perf record -o -`, with
+    the attributes among the records."""
     events = [(TIME | ID_LAST, [5, 7]), (TIME | PERIOD | ID_LAST, [6])]
     attrs = [struct.pack("<IIQQQQQ", 1, 136, 9, 1, sample_type, 0, 1 << 18).ljust(136, b"\0")
              for sample_type, _ in events]
     ids = [b"".join(struct.pack("<Q", each) for each in of) for _, of in events]
     records = b"".join(struct.pack("<IHH", kind, 2, 8 + len(body)) + body for kind, body in (
-        (3, struct.pack("<II8sQQ", 1, 2, b"comm", 33, 7)),  # a COMM, behind it TIME and ID
+        (3, struct.pack("<II8sQQ", 1, 2, b"comm", 33, 7)),  # a COMM, then TIME and ID
         (SAMPLE, struct.pack("<QQQ", 6, 34, 100)),
-        (71, struct.pack("<Q8x", 8) + b"\xff" * 8),  # an AUXTRACE, and its data
+        (71, struct.pack("<Q8x", 8) + b"\xff" * 8),  # an AUXTRACE, then its data
     ))
     if piped:
         header = b"PERFILE2" + struct.pack("<Q", 16)
@@ -308,10 +315,10 @@ def perf_data(piped=False):
 
 
 def elf():
-    """A segment of code, and a symbol in it."""
+    """Returns an ELF file with a segment of code and a symbol in it."""
     names = b"\0symbol\0".ljust(16, b"\0")
     symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 18, 0, 1, 0x1010, 4)
-    at = 64 + 56  # of the names, behind the headers
+    at = 64 + 56  # offset of the names, after the headers
     sections = bytes(64) + b"".join(
         struct.pack("<IIQQQQIIQQ", 0, kind, 0, 0, offset, size, link, 0, 1, each)
         for kind, offset, size, link, each in ((3, at, 16, 0, 0), (2, at + 16, 48, 1, 24)))

@@ -1,5 +1,5 @@
-// A fuzz target: the function that the macro TARGET names, of rings.cc, scripts.cc and so on. It is
-// compiled for each of them, and so includes little.
+// Runs the fuzz target that the macro TARGET names, a function in rings.cc, scripts.cc, ... This
+// file is compiled once for each target, and so includes little.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Scripts as bytes; and that the targets judge what they should, and their seeds are what they are
-// named for. hostile_drain_test.cc has those of rings.
+// The byte encoding of scripts; each seed of a script is the encoding of its text; two_consumers
+// finds faulty consumers. hostile_drain_test.cc tests the targets of rings.
 
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ std::string bytes_of(const Script& script, Encoding encoding) {
 constexpr script::GenerateOptions kAnything{
     .pages_max = 8, .any_word = true, .any_start = true, .nested = true};
 
-// A script that the oracle can check.
+// Generates a script that the oracle can check.
 Script generate_for_oracle(std::uint64_t seed) {
   Script script = script::generate(seed, kAnything);
   script.settings.sample_type = PERF_SAMPLE_RAW;
@@ -93,7 +93,7 @@ TEST(ScriptBytesTest, EveryByteForTheOracleChangesTheScript) {
   }
 }
 
-// A step's moment is read only where the step is nested.
+// A step's moment is decoded only if the step is nested.
 TEST(ScriptBytesTest, AStepThatCannotBeNestedHasNoMoment) {
   const std::string settings(13, '\0');
   const Script script = decode_script(Input{settings + "\x10\x07"}, Encoding::ForOracle);
@@ -129,9 +129,8 @@ std::map<std::string, std::string> seed_texts() {
   return texts;
 }
 
-// fuzz/seeds.py writes them, by an encoder of its own. A seed of two_consumers is a byte of damage,
-// none, and the script but for the drains at its end, after which there would be nothing to
-// compare.
+// fuzz/seeds.py writes the seeds with its own encoder. A seed of two_consumers is a byte that says
+// "no damage", then the script without the drains at its end, which would leave nothing to compare.
 TEST(ScriptSeedsTest, EachSeedIsTheScriptThatItIsNamedFor) {
   const std::map<std::string, std::string> texts = seed_texts();
   EXPECT_GE(texts.size(), 17U);
@@ -151,7 +150,7 @@ TEST(ScriptSeedsTest, EachSeedIsTheScriptThatItIsNamedFor) {
   }
 }
 
-// With a stop, a drain ends at that event before the one that takes all.
+// With `stop`, a drain that ends at this event precedes the complete drain.
 template <Memory M, class R = Ring<M>>
 void compare(const std::string& name, std::optional<unsigned> stop = std::nullopt) {
   std::string bytes = read("fuzz/two_consumers_seeds/" + name);
@@ -159,7 +158,7 @@ void compare(const std::string& name, std::optional<unsigned> stop = std::nullop
   TwoConsumers<M, R>{Input{bytes}}.run();
 }
 
-// No fault of harness/faults does this: the drain sees no record.
+// A fault that harness/faults does not have: the drain sees no record.
 struct SeesNothing : DefaultMemory {
   static Position read_once(const SharedPosition& field) {
     return DefaultMemory::read_once(field) & 0;

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The programs beside the targets: seeds.py, run.sh, script_tool.
+# Tests the tools: seeds.py, run.sh, script_tool.
 # usage: tools_test.sh, in the workspace's folder
 set -u
 . lib/perfring/testing/test.sh
 
-# seeds.py writes each text as a seed of an existing parser, and refuses a text that is not one.
+# seeds.py writes each text of seeds.txt as a seed of an existing parser, and refuses a malformed
+# text.
 for parser in $(sed -n 's,^\[parsers/\(.*\)\]$,\1,p' fuzz/options.ini); do
   mkdir "$folder/$parser"
   fuzz/seeds.py "parsers/$parser" "$folder/$parser" || fail "$parser has no seeds"
@@ -37,8 +38,8 @@ for step in 'tail 8' 'output' 'poll 1' 'write_backward 1' 'output 1 third' '> ou
 done
 [ -z "$(ls "$folder/seeds")" ] || fail "what was refused left $(ls "$folder/seeds")"
 
-# run.sh: a target's test fails for one bad input among many, and names it; that one can be run alone. The
-# target is the one with a planted fault, the input one that meets it.
+# run.sh: a target's test fails for one bad input among many and names it, and this input can be run
+# alone. The target is the one with a planted fault; the bad input triggers the fault.
 run() { said=$(fuzz/run.sh //fuzz:planted_fault_run fuzz/planted_fault_bin fuzz/ring.dict "$@" 2>&1); }
 planted="violated: intact: a Sample, but not to the reference"
 
@@ -60,7 +61,8 @@ run "$folder/planted.zip" -- three_samples || fail "another input alone: $said"
 run fuzz/hostile_ring_seeds/empty "$folder/sound.zip" -- --replay && fail "two of one name: $said"
 [[ $said == *"two inputs have the same name" ]] || fail "two of one name are not told apart: $said"
 
-# script_tool prints, edits and replays each seed of kernel_script, and refuses a text that is not a script.
+# script_tool prints, edits and replays each seed of kernel_script, and refuses a text that is not a
+# script.
 workspace=$PWD
 tool() { ${PERFRING_RUN_UNDER-} "$workspace/fuzz/script_tool" "$@"; }
 cd "$folder" || exit 1

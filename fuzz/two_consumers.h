@@ -1,16 +1,16 @@
 #ifndef FUZZ_TWO_CONSUMERS_H_
 #define FUZZ_TWO_CONSUMERS_H_
 
-// Two consumers see the same: the drain, and the slow reference, byte for byte and position for
-// position. The ring is what the simulated kernel has written by a script, with every sample_type
-// and direction, and perhaps damaged afterwards:
+// Compares two consumers, the drain and the slow reference, byte for byte and position for
+// position. The simulated kernel writes the ring by a script, with any sample_type and direction;
+// the ring may then be damaged. An input:
 //
-//   u8  bits 0-2 how many bytes are damaged, 3-4 how many drains stop early, 5 whether data_head is
-//       damaged, too
-//   3   of each damage: u16 where, from data_tail on, u8 the bits that are flipped
-//   u8  of each drain that stops: at which of its events, less 1
-//   u64 what data_head is moved by, if it is
-//   ... the script (script_bytes.h), without nesting
+//   u8   bits 0-2: number D of damaged bytes, 3-4: number S of drains that stop early,
+//        5: data_head is damaged, too
+//   D x  u16 offset from data_tail, u8 bits to flip
+//   S x  u8 number of the event at which the drain stops, less 1
+//   u64  added to data_head, if it is damaged
+//   ...  the script (script_bytes.h), without nesting
 
 #include <linux/perf_event.h>
 
@@ -33,7 +33,7 @@ struct Damage {
   std::uint8_t bits;
 };
 
-// R: the consumer, which is Ring<M> but in a test of this.
+// R: the consumer; anything but Ring<M> only in the target's own test.
 template <Memory M = DefaultMemory, class R = Ring<M> >
 class TwoConsumers {
  public:
@@ -58,7 +58,7 @@ class TwoConsumers {
   }
 
  private:
-  // A copy of what the kernel leaves, whose drains may write data_tail.
+  // Runs the script, and copies the ring into memory where the drains may write data_tail.
   void write() {
     rig::SimulatedKernel kernel{script_.settings};
     for (const script::Step& step : script_.steps) kernel.run(step);

@@ -1,5 +1,6 @@
-// Kernels before 5.2, whose data_head goes back for a moment where an interrupt outputs inside the
-// end of an output (K59): nothing is delivered twice or lost, and a ring that looks so is empty.
+// Kernels before 5.2: data_head goes back for a moment if an interrupt outputs during the end of
+// another output (K59). The consumer treats such a ring as empty, and delivers no record twice and
+// loses none.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -21,8 +22,8 @@ rc::Gen<std::uint64_t> up_to(std::uint64_t most) {
   return rc::gen::resize(100, rc::gen::inRange<std::uint64_t>(0, most + 1));
 }
 
-// An output; at one of its moments an interrupt that outputs, and a drain on another CPU; and two
-// more drains soon after.
+// An output. At one of its moments an interrupt outputs and another CPU drains; two more drains
+// follow soon after.
 rc::Gen<std::vector<Step>> interrupted_outputs() {
   const auto of = [](std::uint64_t length, std::uint64_t at, std::uint64_t second,
                      std::uint64_t third) {

@@ -1,6 +1,6 @@
-// A ring of any settings delivers the records that were written to it, under any schedule. Each
-// property is followed by the faults that it finds. Then payloads that header.size cannot hold:
-// what of them is delivered, read off K6 to K10.
+// A ring with any settings delivers the records written to it, under any schedule. The faults that
+// a property finds follow it. At the end: which part of a payload that is too long for header.size
+// is delivered, according to K6 to K10.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,8 @@ namespace {
 
 using testing::Seen;
 
-// One record, anywhere: its payload is in two slices exactly if it straddles the end.
+// One record, at any position: its payload is in two slices if and only if it straddles the ring's
+// end.
 template <class Consumer>
 void wraps() {
   const Settings of = *settings();
@@ -41,7 +42,8 @@ TEST(WraparoundTest, FindsAConsumerThatForgetsTheTail) {
   EXPECT_TRUE(counterexample(wraps<faults::ForgetsTheTail<CheckedMemory>>, Invariant::intact));
 }
 
-// A whole run: everything attempted is delivered or reported lost, once, in order and intact.
+// After a complete run everything attempted was delivered or reported lost, once, in order and
+// intact.
 template <class Cpu, class Consumer>
 void runs(const Script& script) {
   CopyingRun<Cpu, Consumer> run{script.settings};
@@ -75,7 +77,7 @@ TEST(DeliveryTest, FindsAConsumerThatCommitsEarly) {
                               Invariant::tail_honest)));
 }
 
-// Every position that is published or committed, by records of every size, is a multiple of 8.
+// With records of every size, each published or committed position is a multiple of 8.
 template <class Cpu, class Consumer>
 void stays_aligned() {
   Mix mix = everything();
@@ -96,7 +98,8 @@ TEST(PositionTest, FindsAConsumerThatCommitsOffTheGrid) {
                       Invariant::tail_honest)));
 }
 
-// Runs that start shortly before 2^31, 2^32, 2^63 or 2^64 and go past it.
+// Runs that start shortly before 2^31, 2^32, 2^63 or 2^64, or a later multiple of 2^32, and pass
+// it.
 template <class Consumer>
 void crosses() {
   Settings of = *settings();
@@ -120,7 +123,7 @@ TEST(PositionTest, FindsAConsumerWithPositionsOf64Bits) {
       counterexample(crosses<faults::PositionsOf64Bits<CheckedMemory>>, Invariant::no_invention));
 }
 
-// Small rings, long bursts and pauses: each refused record is reported once.
+// In small rings with long bursts and pauses, each refused record is reported exactly once.
 template <class Cpu, class Consumer>
 void accounts() {
   Settings of = *settings();
@@ -134,7 +137,7 @@ void accounts() {
   run.run(Step{.action = Action::Resume});
   run.run(kDrain);
   const std::uint64_t refused = run.ledger().totals().lost;
-  run.run(output(8));  // an empty ring has room for it, and for the LOST
+  run.run(output(8));  // the empty ring has room for this record and the LOST
   run.settle();
   expect_good(run);
   RC_ASSERT_INVARIANT(no_loss, run.ledger().unreported() == 0U);
@@ -153,8 +156,9 @@ TEST(LostAccountingTest, FindsAConsumerThatForgetsLost) {
       counterexample(accounts<ScriptCpu, faults::ForgetsLost<CheckedMemory>>, Invariant::no_loss)));
 }
 
-// The delivered part of the record, byte for byte: its header, its raw size, and as much of the
-// payload as the truncated size has room for. A size of 0 (K7) leaves nothing.
+// Returns the delivered part of the record, byte for byte: its header, its raw size, and the bytes
+// of the payload that fit into the truncated size. If the truncated size is 0 (K7), nothing is
+// delivered.
 std::vector<Seen> remains(const oracle::Payload& payload) {
   const std::size_t raw = (std::size_t{payload.length} + 4 + 7) / 8 * 8 - 4;
   const auto size = static_cast<std::uint16_t>((12 + raw) % 65536);
@@ -173,7 +177,7 @@ bool is_oversize(std::uint64_t length) {
   return length > 65516;
 }
 
-// A ring in which nothing unread is overwritten.
+// A ring so large that no unread record is overwritten.
 constexpr unsigned kPages = 128;
 
 template <class Cpu>
@@ -188,14 +192,14 @@ void is_malformed() {
   for (const std::uint64_t length : payloads) {
     RC_ASSERT(run.run(output(length)) == 0);
     const auto expected = remains({sequence++, 0, static_cast<std::uint32_t>(length)});
-    run.run(output(36));  // at the truncated head, over what was spilled (K9)
+    run.run(output(36));  // at the truncated head, over the spilled bytes (K9)
     ++sequence;
     run.run(kDrain);
     expect_good(run);
     auto seen = run.take_seen();
     if (!is_oversize(length)) continue;
     RC_ASSERT_INVARIANT(no_loss, !seen.empty());
-    seen.pop_back();  // the 36 bytes: the oracle's to check
+    seen.pop_back();  // the 36 bytes, which the oracle checks
     for (Seen& each : seen) each.head_size = each.bytes.size();
     expect_events(seen, expected);
   }
@@ -211,7 +215,8 @@ TEST(OversizePayloadTest, FindsAKernelThatTruncatesRaw) {
   EXPECT_TRUE(counterexample(is_malformed<faults::TruncatesRaw<ScriptCpu>>, Invariant::intact));
 }
 
-// In small rings they overwrite what is unread (K10). It all ends, and is exact again after that.
+// In small rings oversize payloads overwrite unread records (K10). Every drain ends, and later
+// records are delivered exactly.
 template <class Consumer>
 void recovers() {
   const auto mix = everything();

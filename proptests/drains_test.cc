@@ -1,8 +1,9 @@
-// Where a drain stops makes no difference to what is delivered, only to when. And a script of any
-// kind violates nothing; with a fault of harness/faults planted in the kernel or the consumer, one
-// does. Faults that take a property of their own have it in the other tests.
-// A Cursor, while the kernel writes: however a ring is split into looks and releases, the events
-// are those that the reference consumer finds, and each record is what it was until it is released.
+// Drains that stop early: where a drain stops changes when events are delivered, not which ones.
+// Any script: a sound kernel and consumer violate nothing. With a fault of harness/faults planted
+// in either, some script violates an invariant. (Faults that need a property of their own have it
+// in the other tests.)
+// A Cursor while the kernel writes: any split into looks and releases hands out the events that the
+// reference consumer finds, and no record changes before it is released.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -29,8 +30,8 @@
 
 namespace perfring::proptests {
 
-// A step of a Cursor. Write: a payload of N bytes. Next: N records are taken.
-// Release: N of those that are held.
+// A step of a Cursor's run. Write: the kernel outputs a payload of N bytes. Next: the consumer
+// takes N records. Release: it releases the N oldest held records.
 struct Move {
   enum class Kind { Write, Look, Next, Release } kind = Kind::Look;
   std::uint64_t number = 0;
@@ -45,8 +46,8 @@ namespace {
 using testing::Reference;
 using testing::Seen;
 
-// Break or throw at any event: N events were delivered, and the next drain starts with the
-// one after.
+// After a break or a throw at event N, exactly N events were delivered, and the next drain starts
+// with event N + 1.
 template <class Consumer>
 void resumes() {
   const auto stops = *steps({{Kind::Break, Kind::Throw}});
@@ -76,7 +77,7 @@ TEST(ResumeTest, FindsAConsumerThatForgetsOnThrow) {
       counterexample(resumes<faults::ForgetsOnThrow<CheckedMemory>>, Invariant::tail_honest));
 }
 
-// The same ring, drained at once and drained in pieces.
+// Drains the same ring once as a whole and once in pieces: the events are equal.
 template <class Consumer>
 void splits() {
   const Settings of = *settings();
@@ -120,7 +121,8 @@ std::vector<faults::Fault> to_be_found() {
 TEST_P(AnyScriptTest, FindsTheFault) {
   const rig::ScriptFault* const planted = rig::find_planted(GetParam().name);
   ASSERT_NE(planted, nullptr);
-  // As in the scripts that are known to show it. In others, another may be violated first.
+  // The invariant that the known scripts for this fault violate. Another script may violate a
+  // different one first.
   const Invariant violated = std::get<Invariant>(GetParam().in(faults::Harness::Scripts));
   Mix mix = everything();
   mix.kinds.insert(mix.kinds.end(), 2, Kind::Poll);
@@ -149,7 +151,8 @@ rc::Gen<Move> moves() {
                                        {3, move(Move::Kind::Release, few)}});
 }
 
-// A ring of the simulated kernel, a Cursor over it, and the events that it owes.
+// A ring of the simulated kernel, a Cursor over it, and the events that the Cursor still has to
+// hand out.
 template <class C>
 class Pulled {
  public:
@@ -190,7 +193,8 @@ class Pulled {
 
   perf_event_mmap_page& page() { return kernel_.ring().page(); }
   Bytes data() { return kernel_.ring().data(); }
-  // Where the oldest record begins that is held, or the next one.
+  // Where data_tail must be: the start of the oldest held record, or of the next one if none is
+  // held.
   std::uint64_t released() const { return held_.empty() ? next_ : begins_.front(); }
 
   void look() {
@@ -224,10 +228,10 @@ class Pulled {
 
   rig::SimulatedKernel kernel_;
   C cursor_;
-  std::uint64_t next_;                // of the next record that is taken
-  std::deque<Reference::Event> due_;  // in this look
-  std::deque<Held> held_;
-  std::deque<std::uint64_t> begins_;  // of each record in held_
+  std::uint64_t next_;                // position of the next record to take
+  std::deque<Reference::Event> due_;  // not yet taken since the last look
+  std::deque<Held> held_;             // taken, not released
+  std::deque<std::uint64_t> begins_;  // position of each record in held_
 };
 
 template <class C>

@@ -1,8 +1,8 @@
 #ifndef PROPTESTS_HOSTILE_RING_H_
 #define PROPTESTS_HOSTILE_RING_H_
 
-// Rings that no kernel need have written: mostly sound records, and some that lie; positions that
-// may be anything.
+// Generates rings that a kernel might never write: mostly sound records, some with false sizes, at
+// arbitrary positions.
 
 #include <rapidcheck.h>
 
@@ -14,12 +14,12 @@
 
 namespace perfring::proptests {
 
-// A header and the u32 that follows it, `times` times in the ring.
+// A header and the u32 after it, `times` times in a row.
 struct HostileRecord {
   std::uint32_t type = 9;
-  std::uint16_t size = 16;    // what header.size says
-  std::uint32_t raw = 4;      // what the raw size says
-  std::uint32_t length = 16;  // how far away the next one is
+  std::uint16_t size = 16;    // header.size
+  std::uint32_t raw = 4;      // raw size
+  std::uint32_t length = 16;  // distance to the next record
   unsigned times = 1;
 };
 
@@ -27,8 +27,8 @@ struct HostileImage {
   std::size_t size = 4096;
   std::uint64_t tail = 0;
   std::uint64_t distance = 0;  // from tail to head
-  std::uint64_t high = 0;      // added to head: bits above the lowest 32, which do not count (S9)
-  std::uint32_t noise = 0;     // what the bytes between are made of
+  std::uint64_t high = 0;      // added to head above its lowest 32 bits, which alone count (S9)
+  std::uint32_t noise = 0;     // seed of the bytes between the records; 0: zeros
   std::vector<HostileRecord> records;
 
   std::uint64_t head() const { return tail + distance + (high << 32); }
@@ -38,7 +38,7 @@ struct HostileImage {
 std::ostream& operator<<(std::ostream& out, const HostileRecord& record);
 std::ostream& operator<<(std::ostream& out, const HostileImage& ring);
 
-// `sizes` gives the rings' sizes in bytes: powers of two, from 8 on.
+// `sizes` generates the rings' sizes in bytes: powers of two, at least 8.
 rc::Gen<HostileImage> hostile_images(const rc::Gen<std::size_t>& sizes);
 
 }  // namespace perfring::proptests

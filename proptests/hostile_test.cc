@@ -1,4 +1,4 @@
-// Rings of any bytes: every drain ends, stays in the ring, and agrees with the other consumer.
+// Rings of any bytes: every drain ends, stays in the ring, and agrees with the reference consumer.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class Accesses final : public rig::MemoryObserver {
   unsigned commits_ = 0;
 };
 
-// In a ring between pages that nobody may touch. Every byte of every slice is read.
+// The ring lies between inaccessible pages, and every byte of every slice is read.
 template <class Consumer>
 void stays_inside() {
   const HostileImage hostile = *hostile_images(one_of<std::size_t>({4096, 8192, 16384}));
@@ -87,8 +87,8 @@ TEST(HostileRingTest, FindsAMemoryThatReadsAhead) {
                              Invariant::in_ring));
 }
 
-// The core delivers the same events as the reference, and leaves data_tail in the same place: of
-// drains that go on to the end, and of drains that stop.
+// The core delivers the same events as the reference and leaves data_tail in the same place, in
+// drains that stop early as well as in complete ones.
 template <class Consumer>
 void agrees() {
   const HostileImage hostile =
@@ -101,7 +101,7 @@ void agrees() {
   const auto stops =
       *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(1, 200));
   for (std::size_t i = 0; i <= stops.size(); ++i) {
-    const std::size_t stop = i < stops.size() ? stops[i] : hostile.size;  // at last, to the end
+    const std::size_t stop = i < stops.size() ? stops[i] : hostile.size;  // at last, all events
     auto expected = Reference{data, page.data_tail, page.data_head}.drain();
     RC_ASSERT(consumer.readable() == !expected.empty());
     if (expected.size() > stop) expected.resize(stop);

@@ -27,14 +27,14 @@ using Order = Op::Order;
 
 constexpr std::size_t kAccessesMax = 12;
 
-// An operation before it knows its thread. `choice` picks the register of those read so far.
+// An operation that is not yet part of a thread. `choice` selects one of the registers read so far.
 struct Gene {
   Kind kind = Kind::Write;
   Order order = Order::Relaxed;
   std::uint16_t location = 0;
   std::uint64_t value = 1;
   unsigned choice = 0;
-  unsigned body = 0;  // of an If: how many of the next operations
+  unsigned body = 0;  // of an If: how many of the following operations it contains
 };
 
 template <class T>
@@ -60,7 +60,7 @@ bool is_access(Kind kind) {
          kind == Kind::FetchAdd || kind == Kind::Exchange || kind == Kind::CompareExchange;
 }
 
-// An order that C++ has for this operation, in place of the one drawn.
+// Returns the drawn order, or a legal one in its place if C++ does not allow it for this operation.
 Order legal(Kind kind, Order order, bool plain) {
   const bool acquires = order == Order::Acquire || order == Order::AcquireRelease ||
                         order == Order::SequentiallyConsistent;
@@ -92,11 +92,12 @@ void use_registers(const std::vector<Op>& ops, std::set<std::string>& used) {
   }
 }
 
-// Makes a thread of genes: names registers, nests the bodies of branches, writes down at each
+// Builds a thread from genes: names the registers, nests the bodies of branches, and lists at each
 // checkpoint the registers that are used after it.
 class ThreadMaker {
  public:
-  // `plain`: the location that is not atomic. `branches_order`: later stores depend on a branch.
+  // `plain`: the non-atomic location. `branches_order`: each branch and assumption also orders
+  // later stores, by a control dependency.
   ThreadMaker(const std::vector<Gene>& genes, std::uint16_t plain, bool branches_order)
       : genes_{genes}, plain_{plain}, branches_order_{branches_order} {}
 
@@ -142,7 +143,7 @@ class ThreadMaker {
         ++depth_;
         op.body = take(gene.body);
         --depth_;
-        read_ = read;  // the others may not have been read
+        read_ = read;  // the body may not run: its registers cannot be used after it
       }
       if (op.reads()) read_.push_back(op.reg);
       ops.push_back(std::move(op));
@@ -168,7 +169,6 @@ void observe_reads(const std::vector<Op>& ops, std::size_t thread, LitmusText& t
 
 using Threads = std::vector<std::vector<Gene>>;
 
-// How a program is laid out.
 struct Shape {
   std::size_t threads = 2;
   std::uint16_t locations = 2;
@@ -194,7 +194,7 @@ LitmusText text_of(const Threads& threads, const Shape& shape, bool branches_ord
   return text;
 }
 
-// Leaves out the last operations of the longest threads of a program that is too large.
+// Drops operations from the end of the longest thread until the program is small enough.
 LitmusText within_bounds(Threads threads, const Shape& shape, bool branches_order) {
   for (;;) {
     const LitmusText text = text_of(threads, shape, branches_order);

@@ -1,9 +1,10 @@
 #ifndef PROPTESTS_LITMUS_H_
 #define PROPTESTS_LITMUS_H_
 
-// Random litmus tests: 2 to 4 threads of plain and atomic accesses, updates, fences of every kind,
-// branches, assumptions and true checkpoints, all of whose registers and locations are observed. A
-// counterexample is printed as a program for `perfring check --litmus`.
+// Generators of random litmus tests: 2 to 4 threads with plain and atomic accesses, atomic updates,
+// fences of every kind, branches, assumptions and checkpoints that are true. Every register and
+// location is observed. RapidCheck prints a counterexample as a program that `perfring check
+// --litmus` runs.
 
 #include <rapidcheck.h>
 
@@ -19,12 +20,12 @@ void showValue(const LitmusText& text, std::ostream& out);
 
 namespace perfring::proptests {
 
-// For RC11. Of programs that the reference would take long to enumerate the last operations are
-// left out.
+// Programs for RC11. If the reference would take too long to enumerate a program, its last
+// operations are dropped.
 rc::Gen<model::LitmusText> litmus_programs();
 
-// For the processors' models, too: atomic loads and stores, fences, data and control dependencies,
-// branches and assumptions, each a control dependency.
+// Programs that the processors' models accept as well: atomic loads and stores, fences, data and
+// control dependencies, and branches and assumptions, each of which is a control dependency.
 rc::Gen<model::LitmusText> hardware_programs();
 
 }  // namespace perfring::proptests

@@ -1,5 +1,5 @@
-// The model checker's engine against the axioms (harness/model/reference), on random programs.
-// The long form: RC_PARAMS="max_success=1000000" bazel run --config=opt //proptests:litmus_test
+// Compares the model checker's engine with the axioms (harness/model/reference) on random programs.
+// For a long run: RC_PARAMS="max_success=1000000" bazel run --config=opt //proptests:litmus_test
 
 #include "proptests/litmus.h"
 
@@ -42,8 +42,8 @@ Explored explored(const LitmusText& text, bool merge) {
   return explored;
 }
 
-// The final values of memory alone: registers of threads that have ended are not kept where states
-// merge.
+// Returns only the final values of memory: where the explorer merges states, it does not keep the
+// registers of threads that have ended.
 std::set<LitmusOutcome> memory_of(const std::set<LitmusOutcome>& outcomes) {
   std::set<LitmusOutcome> memory;
   for (LitmusOutcome outcome : outcomes) {
@@ -53,7 +53,7 @@ std::set<LitmusOutcome> memory_of(const std::set<LitmusOutcome>& outcomes) {
   return memory;
 }
 
-// nullopt: too large a program.
+// Returns nullopt if the program is too large for the reference.
 std::optional<Enumeration> enumerated(const LitmusText& text, MemoryModel model) {
   try {
     return model::reference::enumerate(text, model);
@@ -78,8 +78,8 @@ void expect_agreement(const LitmusText& text) {
   RC_ASSERT((merged.result.blocked != 0) == (answer.blocked != 0));
 }
 
-// ThreadSanitizer makes fibers so slowly, and in so much memory, that 5000 programs take an hour
-// and 8 GiB. They run in one thread, where it finds nothing.
+// Under ThreadSanitizer, creating fibers is so slow and takes so much memory that 5000 programs
+// need an hour and 8 GiB. All of them run in one thread, where ThreadSanitizer has nothing to find.
 #ifdef PERFRING_TSAN
 constexpr int kPrograms = 250;
 #else
@@ -90,7 +90,7 @@ TEST(ExplorerPropertyTest, ExploresTheExecutionsThatTheAxiomsAllow) {
   always([] { expect_agreement(*litmus_programs()); }, kPrograms);
 }
 
-// LKMM has no fence that releases: a full one stands in its place.
+// Replaces release fences with full fences, because LKMM has no release fence.
 void make_fences_full(std::vector<model::Op>& ops) {
   for (model::Op& op : ops) {
     using Order = model::Op::Order;

@@ -1,5 +1,6 @@
-// A ring as a state machine: a model of it that only counts, and the simulated kernel with the real
-// consumer. RapidCheck makes up commands that the model's state allows; after each, both agree.
+// A ring as a state machine. RapidCheck generates commands that are possible in the model's state,
+// and runs each on a model that only counts and on the simulated kernel with the real consumer.
+// After each command the two must agree.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/state.h>
@@ -20,20 +21,20 @@ namespace {
 
 using testing::Seen;
 
-// A model of the ring: K1, K12 to K15, K26, K30, K31 and K41 in the plainest form.
+// A model of the ring: K1, K12 to K15, K26, K30, K31 and K41 in their simplest form.
 struct Model {
   struct Event {
-    std::uint64_t size;  // of ring
-    std::uint64_t lost;  // of a LOST; 0: a sample
+    std::uint64_t size;  // bytes in the ring
+    std::uint64_t lost;  // the count of a LOST; 0 for a sample
   };
 
   std::uint64_t ring_size = 4096;
   std::uint64_t unread = 0;
-  std::uint64_t lost = 0;    // not reported
+  std::uint64_t lost = 0;    // not yet reported
   std::deque<Event> events;  // in the ring
   bool paused = false;
   bool crashed = false;
-  bool flag = false;  // that poll takes
+  bool flag = false;  // readiness, which poll clears
 
   static std::uint64_t record(std::uint64_t length) { return (12 + length + 7) / 8 * 8; }
 
@@ -63,7 +64,8 @@ struct Model {
   }
 };
 
-// A run of whichever kernel and consumer: RapidCheck's commands compile once for all of them.
+// A run with its types of kernel and consumer erased, so that the commands compile once for all of
+// them.
 struct Sut {
   rig::ScriptRun& run;
   std::function<std::vector<Seen>()> take_seen;
@@ -89,7 +91,7 @@ void agree(const std::vector<Model::Event>& expected, const std::vector<Seen>& s
 }
 
 std::uint64_t any_length(const Model& model) {
-  // As often as not, what just fits or just does not.
+  // One in four just fits, or just does not.
   const std::uint64_t room = model.ring_size - 8 - model.unread;
   const std::uint64_t exact = room < 24 ? 4 : room - 12;
   return *rc::gen::weightedOneOf<std::uint64_t>(
@@ -108,8 +110,8 @@ struct Output : Command {
   const std::uint64_t length;
 };
 
-// An interrupt's outputs within another, after its reservation and its LOST: the order is the
-// outer's first, and all are published together.
+// An output that interrupts interrupt with outputs of their own, after it has reserved its space
+// and written its LOST. The outer record comes first, and all are published together.
 struct NestedOutput : Command {
   explicit NestedOutput(const Model& model) {
     steps.push_back(output(any_length(model)));
@@ -121,7 +123,7 @@ struct NestedOutput : Command {
     std::ranges::sort(steps.begin() + 1, steps.end(), {}, &Step::at);
   }
   void checkPreconditions(const Model& model) const override {
-    // One that is refused has other steps.
+    // The moments of a refused output differ.
     RC_PRE(!model.crashed && model.has_room(steps.front().number));
   }
   void apply(Model& model) const override {
@@ -133,7 +135,7 @@ struct NestedOutput : Command {
   }
   void show(std::ostream& out) const override { rc::show(steps, out); }
 
-  // perf_output_begin() takes 9 steps at the most, the last of them before it reports losses.
+  // perf_output_begin() takes at most 9 steps, the last of them before it reports losses.
   static constexpr std::uint64_t kBegun = 9;
   std::vector<Step> steps;
 };
@@ -180,12 +182,12 @@ struct Poll : Command {
   void show(std::ostream& out) const override { out << "poll"; }
 };
 
-// The producer dies in the midst of an output. Whether that was published is all there is to find
-// out; all that was published before is there, and nothing else, ever.
+// The producer dies in the middle of an output, whose record may or may not have been published.
+// Everything published before is delivered, and nothing else ever follows.
 struct Crash : Command {
   explicit Crash(const Model& model)
       : length{any_length(model)}, moment{*rc::gen::inRange<std::uint64_t>(0, 26)} {
-    // Seldom: little can happen after it.
+    // Rarely, because little can happen after it.
     RC_PRE(*rc::gen::resize(100, rc::gen::inRange(0, 8)) == 7);
     steps.push_back(output(length));
     steps.push_back({.action = Action::Die, .depth = 1, .at = moment});

@@ -1,7 +1,7 @@
-// Several CPUs of the simulated kernel and one consumer: lib's Merge, or its Ring in turns, in the
-// loop of RingSet. Clocks are slow, writers take their time, stall, and interrupt one another; CPUs
-// go and come back. Between any two accesses, and between any two words of a record, another may
-// run.
+// Several CPUs of the simulated kernel and one consumer, which runs RingSet's loop over lib's
+// Merge, or over lib's Ring in turns. Clocks are slow; writers take time, stall, and interrupt one
+// another; CPUs go offline and come back. Another CPU may run between any two accesses to memory,
+// and between any two words of a record.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ bool half() {
   return *rc::gen::arbitrary<bool>();
 }
 
-// Settings that any consumer of several rings may meet.
+// Draws the settings that do not depend on the consumer's kind.
 RunSettings draw_settings(std::uint64_t rings) {
   RunSettings s;
   s.rings = rings;
@@ -81,9 +81,10 @@ SimulationOutcome holds(const SimulationPlan& plan, ManyFault fault = ManyFault:
   return outcome;
 }
 
-// Each event in its place: sorted as std::stable_sort would, by key, ring and place, all that is
-// released and nothing else; late only what took longer than the slack; no byte read that is not
-// unread; data_tail at the oldest that was not delivered; nobody asleep beside a record.
+// The invariants: a run delivers exactly the released events, in the order of a stable sort by key,
+// ring and place in the ring. An event is late only if its writer took longer than the slack. The
+// consumer reads unread bytes only, leaves data_tail at the oldest undelivered record, and never
+// sleeps while there is a record to deliver.
 TEST(ManyRingsTest, AMergeKeepsEveryInvariant) {
   always([] { holds(draw_plan(draw_merge())); }, 300);
 }
@@ -93,7 +94,7 @@ TEST(ManyRingsTest, NothingIsLateIfNoWriterTakesLongerThanTheSlack) {
   always(
       [&shown] {
         RunSettings settings = draw_merge();
-        settings.interrupts = 0;  // or nested writers may displace a record beyond the window
+        settings.interrupts = 0;  // nested writers could displace a record beyond the window
         settings.slack = 3000;
         settings.clock_tick = 1;
         const SimulationOutcome outcome = holds(draw_plan(settings));
@@ -150,7 +151,7 @@ TEST(ManyRingsTest, NothingIsStuckWhileWakeupsAreSwitched) {
   always([] { holds(draw_plan(draw_switching())); }, 200);
 }
 
-// A consumer that does this one thing wrong.
+// Whether a consumer with this one fault violates the invariant.
 template <class Draw>
 bool finds(ManyFault fault, Draw draw, Invariant violated) {
   return counterexample([&] { holds(draw_plan(draw()), fault); }, violated).has_value();

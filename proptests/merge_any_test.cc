@@ -1,5 +1,6 @@
-// Merges of rings that hold long rows of records alike, which are read in one go, and anything odd
-// among them, at any place and in any look: told from an oracle that knows where each record lies.
+// Merges of rings that hold long rows of equal-sized records, which a Merge reads in one go, with
+// odd records at any place and in any look. They are judged by an oracle that tracks the place of
+// each record.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kAll = MergeOracle::kAll;
 
-// A number, taken apart.
+// Decisions drawn from the digits of one number.
 struct Digits {
   std::uint64_t below(std::uint64_t n) {
     const std::uint64_t digit = left % n;
@@ -66,7 +67,7 @@ void take_run(Rows& rows, Digits& digits, std::size_t count) {
     default:
       break;
   }
-  const std::size_t before = digits.size_below(3 * count);  // if it is that of a ring
+  const std::size_t before = digits.size_below(3 * count);  // a ring in one of three cases
   const std::size_t ring = digits.size_below(count);
   const std::uint64_t many = digits.below(100);
   rows.run(limit, cut, [&](std::size_t looked_at) {
@@ -140,8 +141,8 @@ TEST(MergeAnyTest, AMergeByTimeIsAsTheOracleSays) {
   always(is_as_the_oracle_says<8, true>, 150);
 }
 
-// Faults of a memory (harness/faults) beneath a merge. Of what is read outside of a ring:
-// merge_test.cc. Fences are not seen by one thread.
+// Faults of a Memory (harness/faults) under a Merge. merge_test.cc has the faults that read outside
+// a ring. Missing fences are not covered: one thread cannot see them.
 template <class M, Invariant kInvariant>
 struct PlantedMemory {
   using Memory = M;
@@ -163,8 +164,8 @@ TYPED_TEST(MergeMemoryTest, FindsTheFault) {
                              TypeParam::kViolated));
 }
 
-// Every place of one odd record among a row's that two looks see, read in one go or not, wherever
-// the ring ends among them.
+// Puts one odd record at every place of a row that two looks see, whether or not the row is read in
+// one go, and wherever the ring's end falls in it.
 
 enum class Odd { Equal, Back, BehindTheLook, Ahead, None, All, Longer, Lost, Malformed };
 
@@ -195,10 +196,10 @@ void write_odd(Rows& rows, Odd odd, std::uint64_t looked_at, std::size_t payload
 
 struct TwoLooks {
   std::uint64_t first;   // records before the first look
-  std::uint64_t second;  // and before the second
+  std::uint64_t second;  // records between the looks
   std::uint64_t limit;   // of the first run
   std::uint64_t slack;
-  std::uint64_t ends;  // the ring, after N bytes
+  std::uint64_t ends;  // bytes up to the ring's end
 };
 
 template <unsigned kWindow>
@@ -249,7 +250,7 @@ TEST(MergeRowsTest, AnOddRecordAtAnyPlaceOfTwoLooksIsMergedAsTheOracleSays) {
     }
   }
 }
-// More than are read in one go.
+// More records than a Merge reads in one go.
 TEST(MergeRowsTest, AnOddRecordAtAnyPlaceOfTwoLongLooksIsMergedAsTheOracleSays) {
   every_odd_record({70, 70, 20, 60, 32 * 70 + 8});
 }

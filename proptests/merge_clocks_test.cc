@@ -1,7 +1,7 @@
-// Rings whose keys are of other clocks than the consumer's, each ring's by an offset of its own, of
-// either sign: by a Merge, as RingSet has it, and by a TimeMerge, as Sampler has it. However far a
-// clock is off, no event waits for its order for longer than twice the slack, and no key is late
-// but one that is behind.
+// Rings whose keys come from other clocks than the consumer's: each ring's clock is off by its own
+// offset, of either sign. Merged by a Merge, as in RingSet, and by a TimeMerge, as in Sampler.
+// However far a clock is off, no event waits for its order longer than twice the slack, and only
+// keys of a clock that is behind are late.
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -32,20 +32,20 @@ constexpr std::uint64_t kOffsetMost = 4'000'000'000;
 constexpr std::int64_t kBeyondAll = std::int64_t{1} << 40;
 constexpr std::uint64_t kNoneIsRight = 0;
 
-// A record, and what became of it.
 struct ClockedRecord {
   std::size_t ring;
   std::uint64_t published;
   std::uint64_t key;
-  bool is_right;  // its key is of the right clock, whatever those of its ring are
+  bool is_right;  // the key is from the right clock, whatever the ring's offset
 };
+// A delivered record.
 struct Came {
   std::size_t record;
   bool late;
   bool ahead;
 };
 
-// Looks at all rings. What is published by `seen` is seen.
+// A run looks at all rings, and sees the records published by `seen`.
 struct ClockedRun {
   std::uint64_t clock;  // before the looks
   std::uint64_t seen;   // after them
@@ -53,7 +53,7 @@ struct ClockedRun {
 };
 
 struct Clocked {
-  std::vector<std::int64_t> offsets;  // of each ring, but for what `is_right`
+  std::vector<std::int64_t> offsets;  // of each ring's clock, except for `is_right` records
   std::vector<ClockedRecord> records;
   std::vector<ClockedRun> runs;
 };
@@ -82,14 +82,14 @@ std::int64_t draw_offset() {
   return *rc::gen::arbitrary<bool>() ? offset : -offset;
 }
 
-// Bursts of records on all rings, some of which are nested or far apart, and runs between them, a
-// few of them after a pause. A writer takes up to the slack.
+// Draws bursts of records on all rings, some of them nested or far apart, and runs between the
+// bursts, some of them after a pause. A writer takes at most the slack.
 Clocked draw_clocked() {
   Clocked course;
   const auto rings = *rc::gen::inRange<std::size_t>(1, 5);
   std::vector<std::uint64_t> delays;
-  // Of two clocks in one ring, the later one is ahead of all times to come: or a window would not
-  // do, and right keys would be late.
+  // If a ring mixes right keys with those of a clock that is ahead, this clock must be ahead of the
+  // whole course. Otherwise a window could not repair the order, and right keys would be late.
   const std::uint64_t right_one_in = *one_of<std::uint64_t>({kNoneIsRight, 2, 20});
   for (std::size_t i = 0; i < rings; ++i) {
     const std::int64_t offset = draw_offset();
@@ -118,7 +118,7 @@ Clocked draw_clocked() {
   return course;
 }
 
-// RingSet's.
+// Consumes by a Merge, as RingSet does.
 template <bool kLearns, bool kClampsKeys = false>
 class ClockedMerge {
  public:
@@ -132,7 +132,8 @@ class ClockedMerge {
     std::vector<Came> came;
     std::size_t looks = 0;
     const auto clock = [&] { return looks++ < rings_.merge.rings() ? at.clock : at.seen; };
-    // A fault: a key that is ahead becomes the clock's value, which the next run may release.
+    // The fault kClampsKeys: a key that is ahead becomes the clock's value, which the next run may
+    // release.
     const auto key = [&](const Sample& sample) {
       return kClampsKeys ? std::min(KeyAt{}(sample), at.seen) : KeyAt{}(sample);
     };
@@ -157,7 +158,7 @@ class ClockedMerge {
   testing::Rings<> rings_;
 };
 
-// Sampler's.
+// Consumes by a TimeMerge, as Sampler does.
 template <bool kKnowsNoClock = false>
 class ClockedTimeMerge {
  public:
@@ -172,7 +173,7 @@ class ClockedTimeMerge {
     fakes_[record.ring]->timed_sample(record.key, testing::keyed(number));
   }
   std::vector<Came> run(const ClockedRun& at) {
-    // A fault: nothing is ahead of it.
+    // The fault kKnowsNoClock: no key is ahead of this clock.
     merge_.look(at.clock, [&] { return kKnowsNoClock ? ~std::uint64_t{0} : at.seen; });
     return take(false);
   }
@@ -203,7 +204,7 @@ class ClockedTimeMerge {
   std::uint64_t ahead_ = 0;
 };
 
-// The first run from `from` on that releases all that was published by `then`.
+// Returns the first run, at or after `from`, that releases every key up to `then`.
 std::size_t releases(const Clocked& course, std::size_t from, std::uint64_t then,
                      std::uint64_t slack) {
   while (from < course.runs.size() && course.runs[from].bound(slack) <= then) ++from;
@@ -216,20 +217,20 @@ bool has_right(const Clocked& course, std::size_t ring) {
   });
 }
 
-// `run` is that which it came in; runs.size(): the flush.
+// Judges a record that was delivered in run `run`; runs.size() is the flush.
 void judge_one(const Clocked& course, const Came& came, std::size_t run, std::uint64_t slack) {
   const ClockedRecord& record = course.records[came.record];
   std::size_t saw = 0;
   while (course.runs[saw].seen < record.published) ++saw;
   RC_ASSERT_INVARIANT(merged, run >= saw);
-  // Behind, or flushed, where keys have their own order (M8).
+  // Its clock is behind, or a flush delivered it, which orders events by their own keys (M8).
   const bool may_be_late = (!record.is_right && course.offsets[record.ring] < 0) ||
                            (run == course.runs.size() && has_right(course, record.ring));
   const bool is_ahead = record.key > course.runs[saw].seen;
   RC_ASSERT_INVARIANT(late, !came.late || may_be_late);
   const std::size_t one = releases(course, saw, course.runs[saw].seen, slack);
   if (record.key <= record.published) {
-    // Of the right clock, or behind: as soon as nothing older may come.
+    // The right clock, or one that is behind: released as soon as nothing older can follow.
     RC_ASSERT_INVARIANT(merged, run <= one);
     RC_ASSERT_INVARIANT(merged, !came.ahead);
   } else {
@@ -238,8 +239,9 @@ void judge_one(const Clocked& course, const Came& came, std::size_t run, std::ui
                         one == course.runs.size() || run <= releases(course, one, then, slack));
     RC_ASSERT_INVARIANT(merged, !came.ahead || is_ahead);
   }
-  // Of a ring whose keys are ahead of all clocks to come: in the round that finds it, or, where the
-  // slack has grown by then and the bound gone back, in the first that is past that.
+  // In a ring whose keys are ahead of the whole course, the run that finds the record releases it.
+  // If the slack has grown by then, so that the bound went back, the first run whose bound is past
+  // that look does.
   const std::int64_t offset = course.offsets[record.ring];
   if (!has_right(course, record.ring) &&
       offset > static_cast<std::int64_t>(course.runs.back().seen - kFirst + kSlackOfAll)) {
@@ -292,7 +294,7 @@ TEST(MergeClocksTest, NorDoesOneWhoseSlackLearns) {
 TEST(MergeClocksTest, NoRecordOfATimeMergeWaitsForLongerThanTwiceTheSlack) {
   always(keeps_no_event_waiting<ClockedTimeMerge<>>, 400);
 }
-// As M8 was once.
+// A former version of M8.
 TEST(MergeClocksTest, FindsAKeyAheadThatBecomesTheClock) {
   EXPECT_TRUE(
       (counterexample(keeps_no_event_waiting<ClockedMerge<false, true>>, Invariant::merged)));
@@ -301,8 +303,8 @@ TEST(MergeClocksTest, FindsATimeMergeThatKnowsNothingAhead) {
   EXPECT_TRUE((counterexample(keeps_no_event_waiting<ClockedTimeMerge<true>>, Invariant::merged)));
 }
 
-// The events of each round, whatever the offset: all that came before it, but for those that are
-// younger than twice the slack.
+// Each run delivers all events so far except those younger than twice the slack, whatever the
+// offset of the rings' clock.
 template <class Consumer>
 void delivers_by_offset(std::int64_t offset) {
   constexpr std::uint64_t kEach = 400;

@@ -1,7 +1,7 @@
 #ifndef PROPTESTS_MERGE_COURSE_H_
 #define PROPTESTS_MERGE_COURSE_H_
 
-// The course of the rings of a merge, drawn by chance, and the merge that is read off the rules.
+// Random courses of the rings of a merge, and a reference merge that follows the rules literally.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,8 @@ using testing::Seen;
 
 inline constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-// A record, and when it is published. `lost` of them are said to be lost in front of it.
+// A record and the time when it is published. If `lost` is not 0, a LOST with this count precedes
+// it.
 struct CourseRecord {
   std::size_t ring;
   std::uint64_t key;
@@ -32,7 +33,7 @@ struct CourseRecord {
   std::uint32_t number;
 };
 
-// Looks at all rings, ring i at clocks[i].
+// One look at each ring, at ring i when the clock is clocks[i].
 struct Turn {
   std::vector<std::uint64_t> clocks;
   std::uint64_t limit;
@@ -40,7 +41,7 @@ struct Turn {
 
 struct Course {
   std::size_t rings;
-  std::vector<CourseRecord> records;  // of each ring in the order in which they are published
+  std::vector<CourseRecord> records;  // in the order of publication
   std::vector<Turn> turns;
 };
 
@@ -57,8 +58,8 @@ inline std::ostream& operator<<(std::ostream& out, const Course& course) {
   return out;
 }
 
-// Writers take their clock at least `gap_min` apart, and no longer than `delay_max` to publish.
-// With `loses`, some of the records have a LOST in front of them.
+// Writers read their clocks at least `gap_min` apart and take at most `delay_max` to publish. If
+// `limited`, some turns have a limit. If `loses`, a LOST precedes some of the records.
 inline Course draw_course(std::uint64_t gap_min, std::uint64_t delay_max, bool limited,
                           bool loses = true) {
   Course course;
@@ -74,7 +75,7 @@ inline Course draw_course(std::uint64_t gap_min, std::uint64_t delay_max, bool l
                               loses && step / 2048 % 16 == 0 ? 3U : 0U,
                               static_cast<std::uint32_t>(course.records.size())});
   }
-  // (clang refuses what std::stable_sort uses in C++23.)
+  // Not std::stable_sort: clang rejects its implementation in C++23.
   std::ranges::sort(course.records, {}, [](const CourseRecord& each) {
     return std::pair{each.published, each.number};
   });
@@ -92,8 +93,8 @@ inline Course draw_course(std::uint64_t gap_min, std::uint64_t delay_max, bool l
   return course;
 }
 
-// The other merge: what must be delivered, read off the rules one by one: of the oldest `window`
-// undelivered events of each ring the lowest, and of these the lowest.
+// The reference merge, which follows the rules one by one. The next event is the lowest of all
+// rings' lowest; a ring's lowest is taken from its oldest `window` undelivered events.
 class ReferenceMerge {
  public:
   ReferenceMerge(std::size_t rings, std::size_t window) : window_{window}, rings_(rings) {}
@@ -121,7 +122,7 @@ class ReferenceMerge {
     return got;
   }
 
-  // data_tail: all records have the same size.
+  // Returns data_tail, which relies on all records having the same size.
   std::uint64_t tail(std::size_t ring) { return given_back_[ring] * testing::kKeyedSize; }
 
  private:
@@ -154,15 +155,15 @@ class ReferenceMerge {
   std::uint64_t newest_ = 0;
 };
 
-// Writes a course to rings and to the reference, as the looks come to see it.
+// Writes a course to the rings and to the reference, each record before the look that sees it.
 template <class Rings>
 class Playing {
  public:
   Playing(const Course& course, Rings& rings, ReferenceMerge& reference)
       : course_{course}, rings_{rings}, reference_{reference} {}
 
-  // One turn: what is delivered. The clock of ring i is read, then records are published until
-  // then, then the ring is looked at.
+  // Plays one turn and returns the delivered events. For each ring: the merge reads the clock, the
+  // records due by then are published, and the merge looks at the ring.
   std::vector<Got> take(const Turn& turn) {
     std::vector<Got> got;
     std::size_t call = 0;

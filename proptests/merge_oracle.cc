@@ -24,7 +24,7 @@ std::string name(std::size_t ring, std::size_t event) {
 
 std::uint64_t MergeOracle::bound(const Run& run) const {
   if (run.is_flush()) return kAll;
-  // The last of them follows all looks.
+  // Without the last clock, which is read after all looks.
   const std::uint64_t least = *std::min_element(run.clocks.begin(), run.clocks.end() - 1);
   return least > slack_ ? least - slack_ : 0;
 }
@@ -44,7 +44,7 @@ std::optional<std::size_t> MergeOracle::waited_in(std::size_t ring, std::size_t 
   const Event& lost = rings_[ring][event];
   for (std::size_t run = 0; run < *lost.run; ++run) {
     if (runs_[run].key_threw && !was_read_ && runs_[*lost.run].is_flush()) continue;
-    if (was_flushed(ring, event, run)) return std::nullopt;  // it has a key, and waits no more
+    if (was_flushed(ring, event, run)) return std::nullopt;  // it got a key and no longer waits
     if (!runs_[run].is_flush() && is_there(ring, event, run) && !has_sample(ring, event, run) &&
         lost.ordered_by == bound(runs_[run])) {
       return run;
@@ -53,7 +53,8 @@ std::optional<std::size_t> MergeOracle::waited_in(std::size_t ring, std::size_t 
   return std::nullopt;
 }
 
-// Whether a flush before `run` has read it, and no sample behind it: then it has its key.
+// Whether a flush before `run` has read the event and no sample after it. Such a LOST got its key
+// from the flush.
 bool MergeOracle::was_flushed(std::size_t ring, std::size_t event, std::size_t run) const {
   for (std::size_t i = 0; i < run; ++i) {
     if (runs_[i].is_flush() && is_there(ring, event, i) && !has_sample(ring, event, i) &&
@@ -64,7 +65,8 @@ bool MergeOracle::was_flushed(std::size_t ring, std::size_t event, std::size_t r
   return false;
 }
 
-// Which event each of those is that were delivered: all come once, as they were written.
+// Assigns each delivered event to the event that was written. Each must be delivered exactly once,
+// unchanged.
 std::string MergeOracle::assign() {
   std::size_t turn = 0;
   for (std::size_t run = 0; run < runs_.size(); ++run) {
@@ -100,7 +102,8 @@ std::size_t MergeOracle::undelivered_before(std::size_t ring, std::size_t event,
                     [&](const Event& each) { return *each.run > run; }));
 }
 
-// M8: whether a key is higher than the clock was after looks that saw its sample, up to this run's.
+// M8: whether the key was ahead of the clock after the looks of a run, up to `run`, that saw the
+// sample.
 bool MergeOracle::may_be_ahead(std::uint64_t key, std::size_t ring, std::size_t sample,
                                std::size_t run) const {
   for (std::size_t i = 0; i <= run; ++i) {
@@ -109,7 +112,7 @@ bool MergeOracle::may_be_ahead(std::uint64_t key, std::size_t ring, std::size_t 
   return false;
 }
 
-// The newest of the keys that were delivered before this run.
+// Returns the highest key delivered before this run.
 std::uint64_t MergeOracle::newest_before(std::size_t run) const {
   std::uint64_t newest = 0;
   for (std::size_t i = 0; i < run; ++i) {
@@ -118,12 +121,12 @@ std::uint64_t MergeOracle::newest_before(std::size_t run) const {
   return newest;
 }
 
-// M8: whether it was ordered by a key that this run may give to what is ahead: that of the record
-// before it in its ring, or the newest by the time that it was read.
+// M8: whether the event's ordering key is one that this run may give to an event that is ahead: the
+// key of the record before it in its ring, or the newest key delivered when it was read.
 bool MergeOracle::has_key_of_ahead(std::size_t ring, std::size_t event, std::size_t run) const {
   if (runs_[run].is_flush() || !is_there(ring, event, run)) return false;
   const Event& each = rings_[ring][event];
-  // What was flushed may itself be ahead.
+  // After a flush those keys may be ahead, too; then the event has the bound less 1.
   const std::uint64_t below = std::max(bound(runs_[run]), std::uint64_t{1}) - 1;
   if (each.ordered_by == below && was_flush_before(run)) return true;
   if (each.ordered_by > runs_[run].seen()) return false;
@@ -137,7 +140,7 @@ bool MergeOracle::has_key_of_ahead(std::size_t ring, std::size_t event, std::siz
   if (is_newest) return true;
   for (std::size_t i = event; i-- != 0;) {
     if (rings_[ring][i].ordered_by == each.ordered_by) return true;
-    if (*rings_[ring][i].run >= run) return false;  // that one is there
+    if (*rings_[ring][i].run >= run) return false;  // still in the ring: no earlier record counts
   }
   return false;
 }
@@ -148,11 +151,11 @@ bool MergeOracle::was_flush_before(std::size_t run) const {
                      [](const Run& each) { return each.is_flush(); });
 }
 
-// Whether that is its key which that of the record before it says: itself; or, since it was
-// flushed, one that this run gives to what is ahead.
+// Whether the event has the ordering key of the record before it or, after a flush, a key that a
+// run may give to an event that is ahead.
 bool MergeOracle::has_key_before(std::size_t ring, std::size_t event) const {
   if (event == 0 || rings_[ring][event].ordered_by == rings_[ring][event - 1].ordered_by) {
-    return true;  // of the first: the newest that was delivered
+    return true;  // the first event has the newest key delivered
   }
   for (std::size_t run = 0; run <= *rings_[ring][event].run; ++run) {
     if (was_flush_before(run) && has_key_of_ahead(ring, event, run)) return true;
@@ -160,7 +163,7 @@ bool MergeOracle::has_key_before(std::size_t ring, std::size_t event) const {
   return false;
 }
 
-// M6, M8: whether it may have been ordered by that key.
+// M6, M8: checks the event's ordering key.
 std::string MergeOracle::check_key(std::size_t ring, std::size_t event) const {
   const Event& each = rings_[ring][event];
   const auto is_wrong = [&](const char* why) {
@@ -182,11 +185,11 @@ std::string MergeOracle::check_key(std::size_t ring, std::size_t event) const {
   return is_wrong("it is not its key, nor one of an event that is ahead");
 }
 
-// Whether that run has read it, and its key was ahead of the clock.
+// Whether that run has read the event while its key was ahead of the clock.
 bool MergeOracle::was_read_ahead(std::size_t ring, std::size_t event, std::size_t run) const {
   const Event& each = rings_[ring][event];
   if (!is_there(ring, event, run) || each.key <= runs_[run].seen()) return false;
-  // At the end of the run it was among those that are sorted, or the first after them.
+  // At the end of the run the event was in the window, or the first after it.
   return !runs_[run].key_threw && *each.run > run &&
          undelivered_before(ring, event, run) <= window_;
 }
@@ -211,7 +214,7 @@ std::string MergeOracle::check_lost_key(std::size_t ring, std::size_t event) con
                                                   name(ring, event), lost.ordered_by));
 }
 
-// It was read in no run before that one.
+// A LOST takes the bound of the first run that read it: checks that no run before `waited` did.
 std::string MergeOracle::check_wait(std::size_t ring, std::size_t event, std::size_t waited) const {
   for (std::size_t run = 0; run < waited; ++run) {
     if (runs_[run].is_flush() || runs_[run].key_threw || !is_there(ring, event, run)) continue;
@@ -224,10 +227,11 @@ std::string MergeOracle::check_wait(std::size_t ring, std::size_t event, std::si
   return {};
 }
 
-// What a flush has read has its own key until there is a clock (M8), though it may be left then,
-// and delivered with another. So has an event that takes its key (M6). (If it is left, and nobody
-// knows whether it had met a clock before, it does not matter here: it came after all that did not
-// stay.)
+// Returns the key that orders the event in this run. An event that a flush reads keeps its own key
+// until the clock of the next run (M8): the flush may leave it in the ring, and a later run may
+// deliver it with another key. The same holds for a LOST that takes this key (M6). (If a flush
+// leaves the event, it does not matter whether the event had met a clock before: it comes after all
+// events that the flush delivers.)
 std::uint64_t MergeOracle::key_in(std::size_t ring, std::size_t event, std::size_t run) const {
   const Event& each = rings_[ring][event];
   if (!runs_[run].is_flush() || *each.run <= run) return each.ordered_by;
@@ -243,14 +247,15 @@ std::uint64_t MergeOracle::key_in(std::size_t ring, std::size_t event, std::size
   return event == 0 ? newest_when_read(ring) : key_in(ring, event - 1, run);
 }
 
-// The newest of the keys that were delivered before the ring's first record was there.
+// Returns the highest key delivered before the ring's first record was visible.
 std::uint64_t MergeOracle::newest_when_read(std::size_t ring) const {
   std::size_t first = 0;
   while (!is_there(ring, 0, first)) ++first;
   return newest_before(first);
 }
 
-// The lowest of the oldest records of each ring, as many as are sorted.
+// Returns the ring and the index of the lowest event in the windows of all rings; the number of
+// rings if none may be delivered.
 std::pair<std::size_t, std::size_t> MergeOracle::lowest(std::size_t run) const {
   std::pair<std::size_t, std::size_t> best{rings_.size(), 0};
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
@@ -261,7 +266,7 @@ std::pair<std::size_t, std::size_t> MergeOracle::lowest(std::size_t run) const {
       if (event.kind == Kind::Lost && !runs_[run].is_flush() && !has_sample(ring, i, run)) {
         const auto waited = waited_in(ring, i);
         const bool waits = !waited || *waited >= run;
-        if (waits && !was_flushed(ring, i, run)) break;  // and what is behind it as well
+        if (waits && !was_flushed(ring, i, run)) break;  // and so do all events after it
       }
       ++sorted;
       const bool is_lower = best.first == rings_.size() ||
@@ -329,7 +334,7 @@ std::string MergeOracle::replay(std::size_t number) {
 std::string MergeOracle::check_counts(const MergeCounts& counts) const {
   MergeCounts expected{.late = late_, .worst_late = worst_late_};
   expected.delay_seen = counts.delay_seen;
-  std::uint64_t by_chance = 0;  // the key that it has for being ahead may be its own
+  std::uint64_t by_chance = 0;  // samples ahead whose replacement key may be their own
   for (std::size_t each = 0; each < rings_.size(); ++each) {
     std::size_t last = 0;
     for (std::size_t i = 0; i < rings_[each].size(); ++i) {
@@ -338,12 +343,12 @@ std::string MergeOracle::check_counts(const MergeCounts& counts) const {
       expected.ahead += event.kind == Kind::Sample && event.ordered_by != event.key;
       by_chance += event.kind == Kind::Sample && event.ordered_by == event.key &&
                    may_be_ahead(event.key, each, i, *event.run);
-      // M3: it was put before one that was written before it, and so was delivered before that.
+      // M3: an event that was written before this one was delivered after it.
       expected.displaced += event.turn < last;
       last = std::max(last, event.turn);
     }
   }
-  // Beyond that, what a flush had put before one that was ahead, as was seen later.
+  // The merge may count more if a flush put events before one that later turned out to be ahead.
   const bool has_flushed =
       std::any_of(runs_.begin(), runs_.end() - 1, [](const Run& run) { return run.is_flush(); });
   if (has_flushed && counts.displaced > expected.displaced) expected.displaced = counts.displaced;
@@ -358,8 +363,9 @@ std::string MergeOracle::check_counts(const MergeCounts& counts) const {
                   expected.ahead));
 }
 
-// M7: of what was not there when some look was made. One may go unseen if what was there before it
-// was left unread, or if nothing but a flush was between.
+// M7: checks the longest delay against those of the records that a look did not see. The merge may
+// miss such a delay if earlier records of the ring were left unread, or if only a flush came before
+// the record was seen.
 std::string MergeOracle::check_delays(std::uint64_t seen) const {
   std::uint64_t least = 0;
   std::uint64_t most = 0;

@@ -1,11 +1,11 @@
 #ifndef PROPTESTS_MERGE_ORACLE_H_
 #define PROPTESTS_MERGE_ORACLE_H_
 
-// The events that a Merge must deliver, run by run, of rings that hold anything but bad sizes and
-// bad positions; computed from the writes alone: each event's place in its ring, its key, and in
-// which run it was first there. Where a rule leaves open when a record is read (M6, M8), the key
-// that it was ordered by must be one that the rule allows; whatever it is, all follows from it
-// exactly: the order, what is late, where each run ends, and data_tail.
+// Judges the events that a Merge delivers, run by run, from rings that hold anything but bad sizes
+// and bad positions. The oracle gets only what was written: each event's place in its ring, its
+// key, and the run that could first see it. The rules leave open when a record is read (M6, M8);
+// there the oracle accepts any ordering key that they allow. Everything else follows from the
+// ordering keys and must be exact: the order, the late events, where each run ends, and data_tail.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,39 +33,39 @@ class MergeOracle {
 
   struct Event {
     Kind kind;
-    std::uint64_t key;  // its own, if it is a Sample
+    std::uint64_t key;  // own key of a Sample
     testing::Seen seen;
-    std::uint64_t end;  // of its record
-    // The merge's answer: its run, its place among all, and the key that ordered it.
+    std::uint64_t end;  // end of the record
+    // From the merge: the run, the place in the order of delivery, and the ordering key.
     std::optional<std::size_t> run{};
     std::size_t turn = 0;
     std::uint64_t ordered_by = 0;
   };
 
   struct Run {
-    std::vector<std::uint64_t> clocks{};  // of the ring's looks, and one more; of a flush: none
+    std::vector<std::uint64_t> clocks{};  // one for each look, and one more; empty in a flush
     std::uint64_t limit = kAll;
-    bool cut = false;        // the callback ended it
-    bool key_threw = false;  // the key did
+    bool cut = false;        // ended by the callback
+    bool key_threw = false;  // ended by the key function
     MergeEnd end{};
     std::vector<testing::Got> got{};
-    std::vector<std::size_t> visible{};  // of each ring: how many events, when it was looked at
-    std::vector<std::uint64_t> tails{};  // of each ring, afterwards
+    std::vector<std::size_t> visible{};  // each ring's number of events when it was looked at
+    std::vector<std::uint64_t> tails{};  // each ring's data_tail after the run
 
     bool is_flush() const { return clocks.empty(); }
     std::uint64_t seen() const { return is_flush() ? kAll : clocks.back(); }
   };
 
-  // Positions begin at `start`. Preconditions: the clocks of runs grow and are odd; the slack and
-  // the samples' keys are even, so that no bound is a key.
+  // Positions begin at `start`. Preconditions: the clocks of the runs increase and are odd; the
+  // slack and the samples' keys are even, so that no bound equals a key.
   MergeOracle(std::size_t rings, std::size_t window, std::uint64_t slack, std::uint64_t start)
       : window_{window}, slack_{slack}, start_{start}, rings_(rings) {}
 
-  // A producer has written this event to the ring.
+  // Records that a producer has written this event to the ring.
   void wrote(std::size_t ring, Event event) { rings_[ring].push_back(std::move(event)); }
   std::size_t written(std::size_t ring) const { return rings_[ring].size(); }
 
-  // Judges all runs, the last of which is a complete flush: the first error, with the invariant
+  // Judges all runs; the last must be a complete flush. Returns the first error and the invariant
   // that it violates, or an empty string.
   std::string judge(std::vector<Run> runs, const MergeCounts& counts);
 
@@ -73,10 +73,10 @@ class MergeOracle {
   using Ring = std::vector<Event>;
 
   std::uint64_t bound(const Run& run) const;
-  // Whether a sample stands behind it that was there in that run.
+  // Whether a later sample of the ring was visible in that run.
   bool has_sample(std::size_t ring, std::size_t event, std::size_t run) const;
   bool is_there(std::size_t ring, std::size_t event, std::size_t run) const;
-  // The run whose bound is the key of this LOST.
+  // Returns the run whose bound is the ordering key of this LOST.
   std::optional<std::size_t> waited_in(std::size_t ring, std::size_t event) const;
 
   bool was_flushed(std::size_t ring, std::size_t event, std::size_t run) const;
@@ -101,9 +101,10 @@ class MergeOracle {
   std::pair<std::size_t, std::size_t> lowest(std::size_t run) const;
   std::size_t undelivered_before(std::size_t ring, std::size_t event, std::size_t run) const;
 
-  // A key that throws ends the reading of that run, nobody knows where. A LOST that a flush
-  // delivers with the bound of such a run was read in it, and waited; or it was not, and the flush
-  // gave it the key of another that had waited. Both are tried.
+  // If a key function throws, the oracle cannot tell where that run stopped reading. A LOST that a
+  // flush delivers with the bound of such a run may have been read in the run, and waited; or it
+  // was not read, and the flush gave it the key of another LOST that had waited. judge() tries
+  // both.
   bool was_read_ = true;
   const std::size_t window_;
   const std::uint64_t slack_;
@@ -117,24 +118,22 @@ class MergeOracle {
   std::uint64_t worst_late_ = 0;
 };
 
-// Rings that hold rows of records alike, which a Merge reads in one go, and anything odd among
-// them; merged, run by run, beside the oracle.
-
-// The shape of rows.
 struct RowShape {
   std::size_t rings;
-  std::size_t payload;  // of records alike
+  std::size_t payload;  // bytes in each record of a row
   std::uint64_t slack;
   std::uint64_t start;
 };
 
-// Ends a run early: after N events, or keys.
+// Ends a run early: at the Nth event, by a break or an exception, or at a key after N keys.
 struct Cut {
   std::uint64_t stops = MergeOracle::kAll;
   std::uint64_t throws = MergeOracle::kAll;
   std::uint64_t key_throws = MergeOracle::kAll;
 };
 
+// Rings that hold rows of equal-sized records, which a Merge reads in one go, with odd records
+// among them. Merges them run by run, and tells the oracle what it writes and what is delivered.
 template <unsigned kWindow, bool kTimed, class M = DefaultMemory>
 class MergeRows {
   using Memory = std::conditional_t<kTimed, Timed<M>, M>;
@@ -145,7 +144,7 @@ class MergeRows {
         rings_{shape.rings, {.slack = shape.slack, .learns = false}, kRing, shape.start},
         oracle_{shape.rings, kWindow, shape.slack, shape.start} {}
 
-  // The clock: even while anything is written, and odd when it is read.
+  // The clock. The keys that are written are even, the values that the merge reads are odd.
   std::uint64_t now = 100'000;
 
   void sample(std::size_t ring, std::uint64_t key, std::size_t payload) {
@@ -177,13 +176,14 @@ class MergeRows {
     wrote(ring, Kind::Malformed, 0,
           Seen::malformed(Defect::UnexpectedType, rings_[ring].bytes(begin, begin + 16)));
   }
-  // Records alike, in the order of their keys, the last of them now.
+  // Writes `count` records of equal size whose keys increase by 2 * `apart`, and advances `now` to
+  // the last key.
   void row(std::size_t ring, std::uint64_t count, std::uint64_t apart) {
     for (; count != 0; --count) sample(ring, now += 2 * apart);
   }
   std::uint64_t last_key(std::size_t ring) const { return last_keys_[ring]; }
 
-  // between(ring): after the clock was read for that ring, and before it is looked at.
+  // Calls between(ring) after the clock was read for the ring and before the merge looks at it.
   template <class Between>
   void run(std::uint64_t limit, const Cut& cut, const Between& between) {
     Run run{.limit = limit};
@@ -209,7 +209,7 @@ class MergeRows {
     carry_out(run, {}, [&](auto key, auto take) { return rings_.merge.flush(key, take, limit); });
   }
 
-  // Flushes, and judges every run so far.
+  // Flushes, and judges all runs.
   std::string judge() {
     flush();
     return oracle_.judge(runs_, rings_.merge.counts());
@@ -230,7 +230,7 @@ class MergeRows {
     oracle_.wrote(ring, {kind, key, std::move(seen), rings_[ring].head()});
   }
 
-  // The oracle does not know where a payload straddles the ring's end.
+  // Returns a copy without the split at the ring's end, which the oracle does not track.
   static testing::Got joined(const Ordered& each) {
     testing::Got got = testing::copy(each);
     if (got.seen.kind != Seen::Kind::Lost) got.seen.head_size = got.seen.bytes.size();

@@ -1,5 +1,5 @@
-// Merges of rings that writers with chosen delays publish to, and of any keys; and of a ring of any
-// bytes and a sound one.
+// Merges of rings with delayed writers, of rings with arbitrary keys, and of a hostile ring with a
+// sound one.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using testing::Got;
 using testing::keyed;
 using testing::Seen;
 
-// How many, and by how much: counted anew.
+// Recomputes the counts of late events from the events.
 void check_counts(const std::vector<Got>& got, const MergeCounts& counts) {
   std::uint64_t late = 0;
   std::uint64_t worst = 0;
@@ -46,8 +46,8 @@ void check_counts(const std::vector<Got>& got, const MergeCounts& counts) {
   RC_ASSERT(counts.ahead == 0U);
 }
 
-// The longest delay that the looks prove: a record was not there at the clock before the look
-// before the one that saw it first.
+// Returns the longest delay that the looks prove. The look before the one that first saw a record
+// proves that the record was not yet published when the clock was read for that look.
 std::uint64_t longest_proved(const Course& course) {
   std::uint64_t longest = 0;
   for (const CourseRecord& each : course.records) {
@@ -61,8 +61,8 @@ std::uint64_t longest_proved(const Course& course) {
   return longest;
 }
 
-// A merge with a window of kWindow delivers what the reference delivers, and leaves the tails where
-// that does.
+// A merge with a window of kWindow delivers the same events as the reference and leaves the same
+// tails.
 template <unsigned kWindow, unsigned kReferenceWindow = kWindow>
 void agrees() {
   const std::uint64_t slack = *one_of<std::uint64_t>({0, 10, 50, 300});
@@ -103,8 +103,9 @@ TEST(MergePropertyTest, FindsAMergeThatTrustsEachRingsOrder) {
   EXPECT_TRUE(counterexample(agrees<1, 8>, Invariant::merged));
 }
 
-// A delay of n gaps displaces a record by at most n others of its ring, each of which may have a
-// LOST in front of it: the window of 8 repairs 7 gaps where nothing is lost, and 3 where it is.
+// A delay of n gaps displaces a record by at most n other records of its ring. Each of them may
+// have a LOST before it, which takes a place in the window as well. So the window of 8 repairs a
+// delay of 7 gaps without LOSTs, and of 3 gaps with them.
 constexpr std::uint64_t kGap = 10;
 constexpr std::uint64_t kDelay = 7 * kGap;
 constexpr std::uint64_t kDelayWithLosts = 3 * kGap;
@@ -131,7 +132,7 @@ TEST(MergePropertyTest, FindsASlackThatIsTooShort) {
       (counterexample(is_in_order<kDelayWithLosts, kDelayWithLosts - 20>, Invariant::late)));
 }
 
-// Each proved delay is seen, if all that is there is delivered in each turn.
+// If each turn delivers everything that it can, delay_seen is the longest proved delay.
 TEST(MergePropertyTest, TheLongestProvedDelayIsSeen) {
   always(
       [] {
@@ -140,7 +141,7 @@ TEST(MergePropertyTest, TheLongestProvedDelayIsSeen) {
         testing::Rings<> rings{course.rings, {.slack = 0, .learns = false}};
         ReferenceMerge reference{course.rings, 8};
         Playing playing{course, rings, reference};
-        // Two more, by which all is read.
+        // Two more turns, so that every record is read.
         std::vector<Turn> turns = course.turns;
         for (const std::uint64_t later : {1000U, 2000U}) {
           turns.push_back(turns.back());
@@ -152,8 +153,8 @@ TEST(MergePropertyTest, TheLongestProvedDelayIsSeen) {
       600);
 }
 
-// M7, where every record is read by the first look that sees it: the slack follows the delays that
-// the looks have proved by then, but for those that are too long to be waited for twice.
+// M7, if the first look that sees a record also reads it: the slack becomes twice the longest delay
+// proved so far, except for delays that would make it exceed slack_most.
 constexpr unsigned kReadsAll = 64;
 
 std::uint64_t slack_of(const MergeOptions& options, Course course, std::size_t turns) {
@@ -197,7 +198,7 @@ TEST(MergePropertyTest, FindsASlackThatDoesNotLearn) {
   EXPECT_TRUE(counterexample(learns<false>, Invariant::merged));
 }
 
-// A flush of rings that are in order is their stable sort, whatever their keys are.
+// If each ring is in order, a flush is a stable sort of all rings, whatever the keys.
 TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
   always(
       [] {
@@ -206,13 +207,13 @@ TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
         const auto rings_count = *rc::gen::inRange<std::size_t>(1, 40);
         std::vector<std::vector<std::uint64_t>> keys(rings_count);
         for (const std::uint64_t number : numbers) {
-          // From close together to as far apart as can be, from both ends.
+          // Keys of every magnitude, counted from either end of the range.
           const std::uint64_t key = number >> (number % 64);
           keys[static_cast<std::size_t>(number / 64 % rings_count)].push_back(
               number / 8192 % 2 == 0 ? key : kNone - key);
         }
         testing::Rings<> rings{rings_count};
-        std::multimap<std::uint64_t, Got> sorted;  // equal keys in the order in which they came
+        std::multimap<std::uint64_t, Got> sorted;  // keeps equal keys in the order of insertion
         for (std::size_t ring = 0; ring < rings_count; ++ring) {
           std::ranges::sort(keys[ring]);
           for (const std::uint64_t key : keys[ring]) {
@@ -229,7 +230,7 @@ TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
       600);
 }
 
-// Every byte that is read was unread in one of the rings.
+// Checks that each byte that is read was unread in one of the rings.
 class OnlyUnread final : public rig::MemoryObserver {
  public:
   void watch(const perf_event_mmap_page& page, Bytes data) {
@@ -247,8 +248,8 @@ class OnlyUnread final : public rig::MemoryObserver {
   std::vector<oracle::Readable> parts_;
 };
 
-// A hostile ring beside a sound one: of the first all that Ring delivers, of the second all, and in
-// order.
+// A hostile ring next to a sound one: the merge delivers the events of the hostile ring that Ring
+// would deliver, and all events of the sound ring, in order.
 template <class M>
 void stays_inside() {
   const HostileImage hostile = *hostile_images(one_of<std::size_t>({4096, 8, 64, 1024, 16384}));

@@ -36,7 +36,7 @@ TestResult check(const Property& property, const Configuration& configuration) {
                                    quiet, configuration.reproduce);
 }
 
-// The line to type, in Bazel's terms.
+// Returns the Bazel command that replays the failure.
 std::string replay_line(const FailureResult& failure) {
   Configuration configuration = rc::detail::configuration();
   configuration.reproduce = {{current_test(), failure.reproduce}};
@@ -47,8 +47,9 @@ std::string replay_line(const FailureResult& failure) {
   return line.str();
 }
 
-// Of a failed assertion or RC_FAIL, whose description begins with where it stands: the invariant
-// that a line names. An exception's begins otherwise, whatever its text is.
+// Returns the invariant that a line of the failure's description names. The description of a failed
+// assertion or RC_FAIL begins with its place in the source. An exception's description is ignored,
+// whatever its text.
 std::optional<Invariant> violated_in(const FailureResult& failure) {
   if (failure.description.starts_with("Exception thrown")) return std::nullopt;
   std::istringstream lines{failure.description};

@@ -1,7 +1,7 @@
 #ifndef PROPTESTS_PROPERTY_H_
 #define PROPTESTS_PROPERTY_H_
 
-// RapidCheck's properties as GoogleTest's tests.
+// Runs RapidCheck's properties as GoogleTest's tests.
 
 #include <rapidcheck.h>
 #include <rapidcheck/detail/Configuration.h>
@@ -16,14 +16,14 @@ namespace perfring::proptests {
 
 using oracle::Invariant;
 
-// Draws what it needs (`*generator`), and fails by RC_ASSERT or RC_FAIL; or so that the failure
-// names the invariant that is violated, by fail() or RC_ASSERT_INVARIANT.
+// A property draws its values itself (`*generator`). It fails by RC_ASSERT or RC_FAIL; or, so that
+// the failure names the violated invariant, by fail() or RC_ASSERT_INVARIANT.
 using Property = std::function<void()>;
 
-// Fails the property that is being checked.
+// Fails the property that is being checked, with the violated invariant.
 [[noreturn]] void fail(const oracle::Violation& violation);
 
-// As RC_ASSERT. Where the condition does not hold, this invariant is violated.
+// RC_ASSERT, but the failure names `invariant` as violated.
 #define RC_ASSERT_INVARIANT(invariant, condition)                                              \
   ::rc::detail::doAssert(                                                                      \
       RC_INTERNAL_CAPTURE(condition), true, ::rc::detail::CaseResult::Type::Failure, __FILE__, \
@@ -31,19 +31,19 @@ using Property = std::function<void()>;
       to_string(::perfring::oracle::Violation{::perfring::oracle::Invariant::invariant,        \
                                               "RC_ASSERT(" #condition ")"}))
 
-// Checks it `times` times, or as RC_PARAMS says. A counterexample fails the test that calls this:
-// shrunk, in words, with the line that replays it.
+// Checks the property `times` times, or as often as RC_PARAMS says. A counterexample fails the
+// calling test; the message has the shrunk counterexample in words and the line that replays it.
 void always(const Property& property, int times = 300);
 
-// Looks for a counterexample as `configuration` says: what it is and violates, in words; or
-// nothing.
+// Searches for a counterexample with this configuration. Returns it, and the assertion that failed,
+// in words; nullopt if there is none.
 std::optional<std::string> search(const Property& property,
                                   const rc::detail::Configuration& configuration);
 
-// A faulty kernel or consumer must be found out: looks for a counterexample, which is the same each
-// time. The first failure must name `violated`: neither another invariant, nor an assertion that
-// names none, nor an exception is one. Shrinking takes most of the time, so it is done only if
-// `shrunk`.
+// Searches for a counterexample that shows the fault of a kernel or consumer, with a fixed seed.
+// The first failure must name the invariant `violated`. Returns nullopt if it names another
+// invariant or none, or is an exception. Shrinks only if `shrunk`, because shrinking takes most of
+// the time.
 std::optional<std::string> counterexample(const Property& property, Invariant violated,
                                           bool shrunk = false);
 

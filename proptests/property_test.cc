@@ -1,4 +1,4 @@
-// A counterexample must be short, readable and replayable.
+// Counterexamples are short, readable and replayable.
 
 #include "proptests/property.h"
 #include "proptests/scripts.h"
@@ -25,7 +25,7 @@ void loses_count() {
   expect_good(run);
 }
 
-// The failure that always() makes of a property that does not hold.
+// Returns the message with which always() fails the test for a property that does not hold.
 std::string failure(const Property& property) {
   ::testing::TestPartResultArray results;
   {
@@ -65,7 +65,7 @@ TEST(CounterexampleTest, TheReplayLineLeadsToTheSameCounterexample) {
       found.find("--test_filter=CounterexampleTest.TheReplayLineLeadsToTheSameCounterexample"),
       std::string::npos);
 
-  // Its RC_PARAMS lead to the same counterexample at once, without a search.
+  // The printed RC_PARAMS reproduce the counterexample directly, without a search.
   const std::string params = "RC_PARAMS='";
   const std::size_t from = found.find(params) + params.size();
   ASSERT_GT(from, params.size()) << found;
@@ -74,7 +74,7 @@ TEST(CounterexampleTest, TheReplayLineLeadsToTheSameCounterexample) {
   ASSERT_EQ(configuration.reproduce.size(), 1U);
   const auto again = search(loses_count, configuration);
   ASSERT_TRUE(again.has_value());
-  const auto story = [](const std::string& words) {  // without how long it took to find
+  const auto story = [](const std::string& words) {  // without the number of tries
     const std::size_t start = words.find("\n\n");
     return words.substr(start, words.find("\n\nReplay it") - start);
   };

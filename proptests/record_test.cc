@@ -1,5 +1,5 @@
-// Round trips: what the kernel's output functions (harness/record/encoder.h) write of any event is
-// decoded to what was put into it, and nothing else.
+// Round trips: the kernel's output functions (harness/record/encoder.h) write any event, and the
+// decoder returns exactly the fields that were put in.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using record::Shape;
 constexpr std::uint64_t kAllBits = (1U << 25) - 1;  // of sample_type
 constexpr std::uint64_t kHwIndex = 1U << 17;
 
-// Any that the kernel takes: not both forms of weight.
+// Drops one of the two forms of weight if both are set, because the kernel refuses both.
 perf_event_attr attributes(std::uint64_t sample_type, std::uint64_t read_format,
                            bool sample_id_all) {
   if ((sample_type & PERF_SAMPLE_WEIGHT_TYPE) == PERF_SAMPLE_WEIGHT_TYPE) {
@@ -36,12 +36,13 @@ perf_event_attr attributes(std::uint64_t sample_type, std::uint64_t read_format,
   return attr;
 }
 
-// Values that say nothing, the same for the same seed.
+// Returns a source of arbitrary values that depends on the seed only.
 std::function<std::uint64_t()> values(unsigned seed) {
   return [random = std::mt19937_64{seed}]() mutable { return random(); };
 }
 
-// Empty, or what differs.
+// Encodes a record and decodes it. Returns the written and the decoded fields if they differ, else
+// an empty string.
 std::string difference(const perf_event_attr& attr, const Shape& shape, unsigned seed) {
   const Encoded encoded = encode(attr, shape, values(seed));
   const record::testing::Guarded memory{encoded.bytes};
@@ -49,7 +50,7 @@ std::string difference(const perf_event_attr& attr, const Shape& shape, unsigned
   Json decoded = to_json(record::decode(memory.bytes(), layout));
   decoded.erase("record");
   decoded.erase("header");
-  // One way and the other: a field that is left out is found, and one that is made up.
+  // Compare both ways, to find missing fields as well as invented ones.
   if (record::agrees(encoded.fields, decoded) && record::agrees(decoded, encoded.fields)) return {};
   return "written " + encoded.fields.dump() + "\ndecoded " + decoded.dump();
 }
@@ -111,7 +112,7 @@ TEST(RecordRoundTripTest, AnyOtherRecordOfAnyAttributesIsWhatWasWritten) {
       3000);
 }
 
-// Each sample_type of at most three bits, and of all but at most two.
+// Each sample_type with at most three bits set, or with at most two bits clear.
 TEST(RecordRoundTripTest, EverySmallSetOfFieldsIsWhatWasWritten) {
   Shape shape{.siblings = 1, .callchain = 2, .raw = 5, .has_branches = true, .branches = 1};
   shape.abi_user = shape.abi_intr = 2;
@@ -132,7 +133,7 @@ TEST(RecordRoundTripTest, EverySmallSetOfFieldsIsWhatWasWritten) {
   }
 }
 
-// Every read_format, alone and in groups of one to three, in samples and in READ.
+// Every read_format, alone and in groups of one to three events, in samples and in READ records.
 TEST(RecordRoundTripTest, EveryReadFormatIsWhatWasWritten) {
   for (std::uint64_t format = 0; format < 32; ++format) {
     for (std::size_t siblings = 0; siblings < 3; ++siblings) {
@@ -144,7 +145,7 @@ TEST(RecordRoundTripTest, EveryReadFormatIsWhatWasWritten) {
   }
 }
 
-// Every sample_id, in every type.
+// Every set of sample_id fields, in every type of record.
 TEST(RecordRoundTripTest, EverySampleIdIsWhatWasWritten) {
   constexpr std::uint64_t kFields[]{PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
                                     PERF_SAMPLE_ID,  PERF_SAMPLE_STREAM_ID,
@@ -161,11 +162,12 @@ TEST(RecordRoundTripTest, EverySampleIdIsWhatWasWritten) {
   }
 }
 
-// A record that is cut is malformed, or, where only what a later kernel added is lost, a record.
+// A sample that is cut short is malformed. (Another record that is cut short is still a record if
+// it lacks only what a later kernel added.)
 TEST(RecordRoundTripTest, ASampleThatIsCutIsMalformed) {
   always([] {
     perf_event_attr attr = any_attributes();
-    attr.branch_sample_type &= ~kHwIndex;  // with which nr = 0 fits in two lengths (T14)
+    attr.branch_sample_type &= ~kHwIndex;  // with it, nr = 0 is valid in two lengths (T14)
     Encoded encoded = encode(attr, any_shape(), values(*rc::gen::arbitrary<unsigned>()));
     if (encoded.bytes.size() == sizeof(perf_event_header)) return;
     const std::size_t size =

@@ -24,7 +24,7 @@ namespace {
 
 namespace gen = rc::gen;
 
-// A step with those nested in it, which shrinks as a whole.
+// A step together with the steps nested in it, so that they shrink as a unit.
 struct Tree {
   Step step;
   std::uint64_t times = 1;
@@ -48,7 +48,7 @@ rc::Gen<T> between(T min, T max) {
   return gen::resize(100, gen::inRange<T>(min, max + 1));
 }
 
-// Numbers in one of these ranges; it shrinks towards the first.
+// Numbers in one of these ranges. Shrinks towards the first range.
 rc::Gen<std::uint64_t> in_one_of(std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges) {
   return gen::mapcat(one_of(std::move(ranges)),
                      [](auto range) { return between(range.first, range.second); });
@@ -106,7 +106,7 @@ rc::Gen<Tree> tree(const Mix& mix) {
     const auto step = gen::build<Step>(gen::set(&Step::action, gen::just(action_of(kind))),
                                        gen::set(&Step::number, number_of(kind, mix)),
                                        gen::set(&Step::at, between<std::uint64_t>(0, 27)));
-    // Runs of one size, which the drain guesses at.
+    // Runs of records of one size, so that the drain's guess of the next header is right.
     const auto times = gen::weightedOneOf<std::uint64_t>(
         {{3, gen::just(std::uint64_t{1})}, {1, between<std::uint64_t>(1, 40)}});
     return gen::build<Tree>(
@@ -126,7 +126,7 @@ rc::Gen<std::uint64_t> positions() {
   const auto bases = gen::weightedOneOf<std::uint64_t>(
       {{4, one_of<std::uint64_t>({0, 1ULL << 32, 1ULL << 31, 1ULL << 63, 7ULL << 32})},
        {1, gen::arbitrary<std::uint64_t>()}});
-  // Before the base, so that a run crosses it.
+  // Start below the base, so that a run crosses it.
   const auto before = [](std::uint64_t base, std::uint64_t words) -> std::uint64_t {
     return (base & ~7ULL) - 8 * words;
   };

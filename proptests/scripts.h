@@ -1,9 +1,9 @@
 #ifndef PROPTESTS_SCRIPTS_H_
 #define PROPTESTS_SCRIPTS_H_
 
-// RapidCheck's generators of scripts (harness/script) and their parts, which it shrinks and prints;
-// and runs of them. A counterexample is the text of a script, which `perfring sim --script`
-// repeats.
+// RapidCheck generators of scripts (harness/script) and of their parts, and runs of scripts.
+// RapidCheck shrinks a counterexample and prints it as the text of a script, which `perfring sim
+// --script` runs again.
 
 #include <fmt/format.h>
 #include <rapidcheck.h>
@@ -26,7 +26,7 @@
 
 namespace perfring::script {
 
-// How RapidCheck prints them.
+// RapidCheck prints the types with these.
 void showValue(const Settings& settings, std::ostream& out);
 void showValue(const Step& step, std::ostream& out);
 void showValue(const Script& script, std::ostream& out);
@@ -50,38 +50,39 @@ inline std::uint64_t size_of(const Settings& settings) {
   return settings.pages * 4096;
 }
 
-// One of these; it shrinks towards the first.
+// One of the choices. Shrinks towards the first.
 template <class T>
 rc::Gen<T> one_of(std::vector<T> choices) {
   const auto all = rc::gen::resize(100, rc::gen::inRange<std::size_t>(0, choices.size()));
   return rc::gen::map(all, [choices](std::size_t i) { return choices[i]; });
 }
 
-// Multiples of 8, near 0, 2^32, 2^63 and 2^64 or anywhere.
+// Multiples of 8: at or up to 32 KiB below 0 (modulo 2^64), 2^31, 2^32, 2^63 or 7 * 2^32; or
+// anywhere.
 rc::Gen<std::uint64_t> positions();
 
-// Rings of 1, 2 or 4 pages, kernels of both words, any start; wakeups as PerfBuffer asks for them.
+// Rings of 1, 2 or 4 pages, on 32-bit and 64-bit kernels, at any start, with PerfBuffer's wakeups.
 rc::Gen<Settings> settings();
 
-// Bytes of payload: few, those around a page, and up to 4 pages of them.
+// Lengths of payloads in bytes: mostly short, some around a page, and up to 4 pages.
 rc::Gen<std::uint64_t> lengths();
 
-// Lengths of payloads that the u16 of header.size cannot hold, at every remainder.
+// Lengths of payloads that are too long for the u16 header.size, at every remainder.
 rc::Gen<std::uint64_t> oversize_lengths();
 
 enum class Kind { Output, Drain, Break, Throw, Pause, Resume, Poll };  // Drain: the whole ring
 
-// The kinds of steps. A kind that is named twice is twice as likely.
+// The kinds of steps to generate. A kind that is listed twice is twice as likely.
 struct Mix {
   std::vector<Kind> kinds;
-  unsigned nesting = 0;  // how deep
+  unsigned nesting = 0;  // depth limit
   rc::Gen<std::uint64_t> payloads = lengths();
 };
 
 rc::Gen<std::vector<Step>> steps(const Mix& mix);
 rc::Gen<Script> scripts(const Mix& mix, const rc::Gen<Settings>& of = settings());
 
-// Everything at once: outputs, drains of every kind, pauses, nested in each other.
+// Outputs, drains of every kind, and pauses, nested in one another.
 Mix everything();
 
 }  // namespace perfring::proptests
@@ -93,7 +94,8 @@ using rig::ScriptCpu;
 using Core = Ring<CheckedMemory>;
 using CursorCore = testing::ByCursor<Cursor<CheckedMemory>>;
 
-// A run that keeps copies of what is delivered. The property that it fails prints its script.
+// A run that keeps copies of the delivered events. If the property fails, the run prints its
+// script.
 template <class Cpu = ScriptCpu, class Consumer = Core>
 class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
  public:
@@ -107,7 +109,7 @@ class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
   CopyingRun(const CopyingRun&) = delete;
   CopyingRun& operator=(const CopyingRun&) = delete;
 
-  // Since this was last asked.
+  // Returns the events delivered since the last call.
   std::vector<testing::Seen> take_seen() { return std::exchange(seen_, {}); }
 
  private:
@@ -115,14 +117,14 @@ class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
   std::vector<testing::Seen> seen_;
 };
 
-// Fails the property that is being checked, if something was violated.
+// Fails the property that is being checked if the run has violated an invariant.
 inline void expect_good(const rig::ScriptRun& run) {
   const auto& violation = run.violation();
   if (!violation) return;
   fail(*violation);
 }
 
-// The same for events that are not those that are due, by the first thing that is wrong.
+// Fails the property that is being checked if the delivered events are not the expected ones.
 inline void expect_events(const std::vector<testing::Seen>& seen,
                           const std::vector<testing::Seen>& due) {
   RC_ASSERT_INVARIANT(no_loss, seen.size() >= due.size());

@@ -1,8 +1,8 @@
 #ifndef PROPTESTS_WAITERS_H_
 #define PROPTESTS_WAITERS_H_
 
-// Consumers of several rings that wait, one step at a time: the wait loop of the README, by poll
-// and by epoll. Between any two steps the producers may do anything.
+// Consumers of several rings that run the README's wait loop, by poll or by epoll, one step at a
+// time. Producers may do anything between two steps.
 
 #include <sys/epoll.h>
 
@@ -18,13 +18,14 @@
 
 namespace perfring::proptests {
 
-// The wait queue entry of a thread that sleeps in poll(2).
+// The wait queue entry of a thread asleep in poll(2).
 struct Sleeper final : kernel::wait_queue_entry {
   void wake() override { woken = true; }
   bool woken = false;
 };
 
-// poll(2). As a thread in it does, it looks once, and once more when it is woken.
+// Waits by poll(2): like a thread in poll(2), it checks the events once, and again each time that
+// it is woken.
 class ByPoll {
  public:
   explicit ByPoll(const std::vector<kernel::perf_event*>& events) {
@@ -51,7 +52,7 @@ class ByPoll {
   Sleeper sleeper_;
 };
 
-// epoll(7).
+// Waits by epoll(7).
 class ByEpoll {
  public:
   explicit ByEpoll(std::vector<kernel::perf_event*> events) : events_{std::move(events)} {}
@@ -60,7 +61,7 @@ class ByEpoll {
     for (kernel::perf_event* const each : events_) epoll_.add(*each, EPOLLIN, 0);
   }
   bool look() { return epoll_.wait(ready_) != 0; }
-  bool woken() { return true; }  // its wait() does nothing unless something has woken it
+  bool woken() { return true; }  // eventpoll::wait() does nothing unless something has woken it
 
  private:
   std::vector<kernel::perf_event*> events_;
@@ -68,15 +69,16 @@ class ByEpoll {
   kernel::eventpoll epoll_;
 };
 
-// The wait loop: registers, drains, waits; drains all rings after each report. Or with a fault.
+// The wait loop: registers, drains, then waits, and drains all rings after each report. W may plant
+// a fault in it.
 template <class By, faults::Waits W = faults::Waits::Documented>
 class Waiter {
  public:
-  // `drains`: of each ring, to be called for all it holds.
+  // `drains`: one function for each ring, which drains it completely.
   Waiter(const std::vector<kernel::perf_event*>& events, std::vector<std::function<void()>> drains)
       : by_{events}, drains_{std::move(drains)} {}
 
-  // The next thing that its thread does. Asleep, it does nothing.
+  // Performs the next step of the consumer's thread. Does nothing while the thread is asleep.
   void step() {
     using enum faults::Waits;
     switch (next_) {
@@ -102,7 +104,7 @@ class Waiter {
   }
   bool asleep() const { return asleep_; }
 
-  // The end of the wait if nobody wakes it.
+  // Ends the wait, as a timeout does.
   void times_out() {
     asleep_ = false;
     drain_all();

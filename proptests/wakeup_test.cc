@@ -1,5 +1,5 @@
-// A consumer that follows the README's wait loop never sleeps with data in its rings, but for
-// the records that its wakeup settings leave there; after a timeout the rings are empty.
+// A consumer that follows the README's wait loop never sleeps while its rings hold more data than
+// its wakeup settings allow. After a timeout the rings are empty.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using faults::Waits;
 
-// One thread that consumes several rings, and their producers.
+// Several rings with their producers, and one thread that consumes all of them.
 template <class Cpu, class Waiter>
 class Rings {
  public:
@@ -35,7 +35,7 @@ class Rings {
     waiter_ = std::make_unique<Waiter>(events, std::move(drains));
   }
 
-  // The steps, each with those nested in it, go to the rings in turn.
+  // Deals the steps out to the rings in turn, each together with the steps nested in it.
   void run(std::span<const Step> steps) {
     for (std::size_t ring = 0; !steps.empty(); ++ring) {
       const auto first = script::first_with_nested(steps);
@@ -44,7 +44,7 @@ class Rings {
     }
   }
 
-  // The producers are done: the consumer goes on until it sleeps, and nobody wakes it any more.
+  // Lets the consumer run until it sleeps. The producers are done, so nothing wakes it again.
   void fall_asleep() {
     for (int i = 0; i < 20; ++i) step();
     RC_ASSERT(waiter_->asleep());
@@ -62,9 +62,9 @@ class Rings {
   std::unique_ptr<Waiter> waiter_;
 };
 
-constexpr std::uint32_t kInt = 0x8000'0000;  // what an int takes for negative
+constexpr std::uint32_t kInt = 0x8000'0000;  // the smallest u32 that is a negative int
 
-// As in perf_event_attr: wakeup_events or, if `watermark`, wakeup_watermark.
+// The wakeup fields of perf_event_attr: wakeup_watermark if `watermark`, else wakeup_events.
 struct Wakeup {
   bool watermark;
   std::uint32_t value;
@@ -90,14 +90,14 @@ rc::Gen<Settings> any_wakeups() {
   });
 }
 
-// The most that may be unread in a ring while its consumer sleeps (K30).
+// Upper bounds of what may be unread in a ring while its consumer sleeps (K30).
 struct Leftover {
   std::uint64_t bytes;
   std::uint64_t samples;
 };
 constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
-// Where outputs come one after the other.
+// The bounds if no output interrupts another.
 Leftover allowed(const Settings& settings) {
   const std::uint64_t half = size_of(settings) / 2;
   if (settings.watermark) {
@@ -109,10 +109,10 @@ Leftover allowed(const Settings& settings) {
   return {half, events == 0 ? kAny : events >= kInt ? 0 : events - 1};
 }
 
-// Where they interrupt one another, three deep: an output that is interrupted between reading
-// rb->wakeup and updating it updates it a second time. So a count of events may lag behind by
-// wakeup_events for each of two, unless that is 1; and a watermark may run ahead of the head, any
-// number of bytes (harness/kernel/moments_test.cc).
+// The bounds if outputs interrupt one another, up to three deep. An output that is interrupted
+// between reading and updating rb->wakeup updates it a second time. A count of events may therefore
+// lag by wakeup_events for each of two interrupted outputs, unless wakeup_events is 1. A watermark
+// may run ahead of the head by any number of bytes (harness/kernel/moments_test.cc).
 Leftover allowed_with_interrupts(const Settings& settings) {
   const std::uint64_t samples = allowed(settings).samples;
   const bool counts = samples != 0 && samples != kAny;
@@ -120,8 +120,9 @@ Leftover allowed_with_interrupts(const Settings& settings) {
           counts ? 3 * (samples + 1) - 1 : samples};
 }
 
-// An interrupt's record between the two lines of perf_output_get_handle() is published by the
-// output that it interrupts, but its wakeup may be nobody's: see TheKernelCanForgetAWakeup.
+// The moment between the two lines of perf_output_get_handle(). The record of an interrupt at this
+// moment is published by the interrupted output, but its wakeup may be lost: see
+// TheKernelCanForgetAWakeup.
 constexpr unsigned kForgetful = 2;
 
 std::vector<Step> without_forgetting(std::vector<Step> steps) {
@@ -133,7 +134,8 @@ std::vector<Step> without_forgetting(std::vector<Step> steps) {
 
 const Mix kProducers{{Kind::Output, Kind::Output, Kind::Poll, Kind::Poll}, 2};
 
-// Outputs between which, and in whose midst, the consumer goes on; but no other output.
+// Replaces nested outputs by polls: the consumer runs between outputs and in the middle of each,
+// but no output interrupts another.
 std::vector<Step> without_interrupts(std::vector<Step> steps) {
   std::erase_if(steps, [](const Step& each) { return each.depth > 1; });
   for (Step& each : steps) {
@@ -155,7 +157,7 @@ void sleeps_well(const Settings& of, std::size_t count, const std::vector<Step>&
   }
 }
 
-// PerfBuffer's own settings: nothing is left. No timeout needed.
+// With PerfBuffer's own settings nothing is left unread, so no timeout is needed.
 template <class Cpu, class Waiter>
 void never_sleeps_with_data() {
   const Settings of = *settings();
@@ -215,7 +217,7 @@ TEST(WaitLoopTest, ByEpollNoMoreStaysThanTheWakeupSettingsLeave) {
   always(leaves_what_any_settings_say<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
 
-// Each bound is one that a wakeup that comes one record late exceeds.
+// The bounds are tight: a wakeup that comes one record late exceeds each of them.
 template <class Late, class Waiter>
 void finds_a_late_wakeup() {
   EXPECT_TRUE((counterexample(leaves_what_any_settings_say<Late, Waiter>, Invariant::awake)));
@@ -232,7 +234,7 @@ void finds_a_late_wakeup() {
     EXPECT_TRUE(counterexample(
         [=] {
           Settings of = with(*settings(), {true, watermark});
-          of.pages = 2;  // the largest leaves room for one that exceeds it
+          of.pages = 2;  // so that there is room for more than the largest watermark
           leaves_what_settings_say<Late, Waiter>(of);
         },
         Invariant::awake))
@@ -265,7 +267,7 @@ TEST(WaitLoopTest, FindsAKernelThatWakesNobodyBesideInterrupts) {
       Invariant::awake)));
 }
 
-// Interrupts do come at those moments: what holds of outputs in a row does not hold of them.
+// The generated interrupts do hit those moments: the bounds for outputs in a row do not hold here.
 void leaves_the_same_with_interrupts(Wakeup wakeup) {
   const Settings of = with(*settings(), wakeup);
   Mix mix = kProducers;
@@ -280,7 +282,7 @@ TEST(WaitLoopTest, InterruptsStretchTheIntervals) {
       counterexample([] { leaves_the_same_with_interrupts({true, 64}); }, Invariant::awake));
 }
 
-// Why to wait with a timeout, even with wakeup_events = 1.
+// The reason to wait with a timeout even if wakeup_events is 1.
 template <class Waiter>
 void never_sleeps_whatever_the_interrupts() {
   Mix mix = kProducers;
@@ -294,7 +296,7 @@ TEST(WaitLoopTest, TheKernelCanForgetAWakeup) {
       counterexample(never_sleeps_whatever_the_interrupts<Waiter<ByPoll>>, Invariant::awake));
 }
 
-// With the timeout, all of that is only late: any settings, any interrupts.
+// With a timeout, data is delivered late at worst, under any settings and interrupts.
 template <class Waiter>
 void empties_after_a_timeout() {
   Rings<ScriptCpu, Waiter> rings{*any_wakeups(), *rc::gen::inRange<std::size_t>(1, 4)};

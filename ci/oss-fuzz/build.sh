@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets as OSS-Fuzz and ClusterFuzzLite want it: with their compiler ($CXX,
-# $CXXFLAGS) and their engine ($LIB_FUZZING_ENGINE), into $OUT. No Bazel: its libraries are
-# Debian's, and what is built here must be built with the sanitizer throughout.
+# Builds the fuzz targets as OSS-Fuzz and ClusterFuzzLite require: with their compiler ($CXX,
+# $CXXFLAGS) and their engine ($LIB_FUZZING_ENGINE), into $OUT. Does not use Bazel, because Bazel
+# links Debian's libraries, and here all code must be built with the sanitizer.
 # TARGETS: a subset [hostile_ring kernel_script two_consumers and all in fuzz/parsers].
-# JOBS: compilers at once [all CPUs].
+# JOBS: number of concurrent compilers [all CPUs].
 set -euo pipefail
 usage="usage: ci/oss-fuzz/build.sh [--sources]   (the environment says what is built, and where to; --sources: of what)"
 only_sources=no
@@ -40,7 +40,7 @@ sources() { # TARGET
     *) printf '%s\n' "${script[@]}" fuzz/script{s,_bytes}.cc ;;
   esac | grep -v _test.cc | sort -u
 }
-# A missing source is reported before anything compiles: the compiler would find it after minutes.
+# Report a missing source before anything compiles; the compiler would find it only after minutes.
 no() { echo "ci/oss-fuzz/build.sh: there is no $*" >&2; exit 2; }
 for target in "${targets[@]}"; do grep -qxF "[$target]" fuzz/options.ini || no "target $target"; done
 mapfile -t all < <(for target in "${targets[@]}"; do sources "$target"; done | sort -u)
@@ -64,15 +64,15 @@ for target in "${targets[@]}"; do
   linked=()
   for file in "${files[@]}"; do linked+=("$(object "$file")"); done
   libraries=()
-  # Not static: it was made for libstdc++, and the rest here is libc++'s.
+  # Boost is not linked statically: it was built for libstdc++, and the rest uses libc++.
   [ "$target" = "$name" ] ||
     libraries=(-lboost_context '-Wl,-rpath,$ORIGIN/lib' -Wl,--disable-new-dtags)
   "$CXX" "${flags[@]}" "-DTARGET=$name" fuzz/target.cc "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \
     -o "$OUT/$name"
-  if [ ${#libraries[@]} -gt 0 ]; then # where it is run, there is no Boost
+  if [ ${#libraries[@]} -gt 0 ]; then # the machine that runs it has no Boost
     mkdir -p "$OUT/lib"
     ldd "$OUT/$name" | awk '$1 ~ /^lib(boost_context|stdc\+\+|gcc_s)\./ {print $3}' |
-      while read -r library; do # which is there already of the parser before, and found there
+      while read -r library; do # an earlier parser may have copied it, and ldd then finds the copy
         [ "$library" -ef "$OUT/lib/${library##*/}" ] || cp -Lf "$library" "$OUT/lib"
       done
   fi

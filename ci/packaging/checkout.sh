@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Sourced by the tests of packaging, in the workspace's folder: what lib/perfring/testing/test.sh has, and how
-# a test is skipped, and asks for what CMake and others say.
+# Sourced by the tests of packaging, in the workspace's folder. Adds to lib/perfring/testing/test.sh
+# functions that skip a test and that check the output of CMake and other programs.
 set -u
 . lib/perfring/testing/test.sh
 
-# Reported as skipped, in Bazel's report as well.
+# Skips the test, in Bazel's report as well.
 skip() { # WHY
   echo "skipped: $1"
   [ -z "${XML_OUTPUT_FILE:-}" ] || cat >"$XML_OUTPUT_FILE" <<XML
@@ -20,23 +20,24 @@ need() { # PROGRAM...
   done
 }
 
-# Without what Bazel adds: a user has none of it.
+# Remove the variables that Bazel adds, because a user does not have them.
 unset MAKEFLAGS CXXFLAGS LDFLAGS CMAKE_PREFIX_PATH PKG_CONFIG_PATH LD_LIBRARY_PATH
 export HOME=$folder CMAKE_BUILD_PARALLEL_LEVEL=2
 
-# succeeds COMMAND...: it does, or the test ends here, since the rest builds upon it.
+# succeeds COMMAND...: ends the test if the command fails, because the rest depends on it.
 succeeds() {
   "$@" >"$folder/said" 2>&1 && return
   echo "FAILED: $* ended with $?:"
   tail -n 40 "$folder/said"
   exit 1
 }
-# says STATUS REGEX COMMAND...: it ends so (0, or 1 for any other), and a line that it prints matches.
+# says STATUS REGEX COMMAND...: checks the exit code (0, or 1 for any other), and that the output
+# matches.
 says() {
   local status=$1 regex=$2 ended=0
   shift 2
   "$@" >"$folder/said" 2>&1 || ended=1
-  # CMake breaks lines where they become long.
+  # Join the lines, because CMake breaks long ones.
   [ $ended -eq "$status" ] && tr -s ' \n' '  ' <"$folder/said" | grep -qE -- "$regex" && return
   fail "$*: ended with $ended in place of $status, or does not say /$regex/: $(tail -n 20 "$folder/said")"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `cmake --install`, into a prefix that is moved afterwards: what others find there with find_package() and
-# pkg-config, and, of the shared library, its symbols.
+# Tests `cmake --install` into a prefix that is then moved: find_package() and pkg-config find the
+# library there, and the shared library exports the right symbols.
 # usage: install_test.sh static|shared, in the workspace's folder
 . ci/packaging/checkout.sh
 kind=$1
@@ -18,7 +18,7 @@ succeeds cmake --build build
 succeeds cmake --install build
 mv first moved
 rm -r build
-mv tree hidden # nothing installed may point to where it came from
+mv tree hidden # no installed file may refer to the source tree
 [ -n "$(find moved -name "$library")" ] || fail "no $library: $(find moved)"
 grep -rlF -e "$folder/first" -e "$folder/tree" -e "$folder/build" moved --include='*.cmake' --include='*.pc' &&
   fail "the files above know where they were built"
@@ -33,7 +33,7 @@ configure() {
     "find_package(perfring $1)" "include(../ci/packaging/consumer/targets.cmake)" >consumer/CMakeLists.txt
   cmake -S consumer -B consumer_build -DCMAKE_PREFIX_PATH="$folder/moved" "${@:2}"
 }
-for standard in '' -DCMAKE_CXX_STANDARD=17; do # which the targets raise to theirs
+for standard in '' -DCMAKE_CXX_STANDARD=17; do # the targets raise the standard to theirs
   succeeds configure "${version%.*} CONFIG REQUIRED COMPONENTS ring perfring" $standard
   succeeds cmake --build consumer_build
   says 0 "perfring $version asked for: fcntl.* of map fd -1" consumer_build/consumer
@@ -52,7 +52,7 @@ says 0 "perfring $version asked for" ./by_pkg_config
 case $kind in
   shared)
     readelf -d by_pkg_config | grep -q "NEEDED.*\[$library\]" || fail "$library is not what is linked"
-    # The C++ library's own templates are exported wherever they are.
+    # Ignore templates of the C++ library, which every shared library exports.
     nm -D --defined-only "$libdir/$library" | cut -d ' ' -f 3 |
       grep -vE '^_Z(GV|T[ISV])?Z?(NK?)?(St|9__gnu_cxx)' | c++filt | sort -u >exported
     grep -v '^#' ci/packaging/symbols.txt | sort -u | diff - exported ||

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# CMake builds and installs the files that Bazel's targets are made of.
+# CMake builds and installs the same files as Bazel's targets have.
 # usage: sources_test.sh, in the workspace's folder
 . ci/packaging/checkout.sh
 need cmake g++ python3
@@ -21,7 +21,7 @@ for each in json.load(sys.stdin):
 files library '\.cc$' >wanted
 same sources wanted compiled
 
-# The headers are installed without anything being built.
+# Install the headers without building anything.
 headers() { (cd "$1/include" && find . -name '*.h' -printf 'lib/%P\n' | sort); }
 touch build/lib/libperfring.a
 succeeds cmake --install build
@@ -29,7 +29,7 @@ files library '\.h$' >wanted
 headers all >installed
 same "library's headers" wanted installed
 
-# The installed headers say where the facts are that they cite.
+# The installed headers name the file of the facts that they cite.
 cited=0
 for facts in K:KERNEL_FACTS 'T|R:RECORD_FACTS' W:RINGS_FACTS; do
   while IFS= read -r header; do

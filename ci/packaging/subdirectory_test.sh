@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tree as a part of another CMake project, by add_subdirectory() and FetchContent, and what CMake says
-# where something is missing.
+# Tests the tree as part of another CMake project, by add_subdirectory() and FetchContent, and
+# CMake's messages if something is missing.
 # usage: subdirectory_test.sh, in the workspace's folder
 . ci/packaging/checkout.sh
 need cmake g++
@@ -20,14 +20,14 @@ configure() { # LINE... [-- OPTION...]
 }
 succeeds configure 'add_subdirectory(../tree perfring)'
 succeeds cmake --build build
-for standard in 17 20; do # the project's own
+for standard in 17 20; do # the other project's standard
   succeeds configure "set(CMAKE_CXX_STANDARD $standard)" 'add_subdirectory(../tree perfring)'
 done
 succeeds configure 'add_subdirectory(../tree perfring)'
 succeeds cmake --build build
 says 0 "perfring $version asked for: fcntl.* of map fd -1" build/consumer
 says 0 'drained as C\+\+ 202002' build/ring_consumer
-# The project that it is a part of installs itself, and runs its own tests only.
+# The other project installs only its own files, and runs only its own tests.
 succeeds cmake --install build --prefix "$folder/installed"
 [ ! -e installed ] || fail "installed were $(find installed)"
 says 0 'No tests were found' ctest --test-dir build
@@ -36,7 +36,7 @@ succeeds configure 'include(FetchContent)' \
   'FetchContent_MakeAvailable(perfring)' -- -DFETCHCONTENT_FULLY_DISCONNECTED=ON
 succeeds cmake --build build --target ring_consumer
 
-# A compiler of another age: the standards that it knows end early.
+# An older compiler, which does not support the latest standards.
 compiler() { # NAME STANDARD
   printf '#!/bin/sh\nexec g++ "$@" -std=%s\n' "$2" >"$1"
   chmod +x "$1"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Every file that states the version states that of lib/perfring/version.h.
+# Every file that states a version states the one in lib/perfring/version.h.
 # usage: versions_test.sh, in the workspace's folder
 . ci/packaging/checkout.sh
 need g++
 
-states() { # FILE REGEX: its first line that matches has the version in the parentheses
+states() { # FILE REGEX: the first matching line has the version in the regex's parentheses
   local found
   found=$(sed -nE "s/$2/\1/p" "$1" | head -n 1)
   [ "$found" = "$version" ] || fail "$1 states '$found', lib/perfring/version.h $version"

@@ -1,4 +1,5 @@
-// The parsers of files: a target for each function outside the anonymous namespace.
+// Fuzz targets for the parsers of files: each function outside the anonymous namespaces is a
+// target.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@
 
 namespace perfring::fuzz {
 
-// Scripts as text: an accepted one can be run, and its printed text parses to the same script.
+// Scripts as text: an accepted script can be run, and its printed text parses to the same script.
 void script_text(std::string_view text) {
   const auto parsed = script::parse_script(text);
   if (!accepted(parsed)) return;
@@ -33,8 +34,8 @@ void script_text(std::string_view text) {
   expect(script::parse_script(to_text(*parsed)) == *parsed, "a script is not read back");
 }
 
-// Scenarios of the simulator: an accepted one is within the limits, and its printed text parses to
-// the same.
+// Scenarios of the simulator: an accepted scenario is within the limits, and its printed text
+// parses to the same scenario.
 void settings(std::string_view text) {
   const auto parsed = simulator::parse_settings(text, "text");
   if (!accepted(parsed)) return;
@@ -42,15 +43,15 @@ void settings(std::string_view text) {
     const auto value = name.get(*parsed);
     expect(!value || (*value >= name.min && *value <= name.max), "a setting outside its limits");
   }
-  // "a=1 b=2" as lines.
+  // Turn "a=1 b=2" into lines.
   std::string again = simulator::difference(*parsed, {});
   for (char& c : again) c = c == ' ' ? '\n' : c == '=' ? ' ' : c;
   expect(simulator::parse_settings(again, "again") == *parsed, "settings are not read back");
   static_cast<void>(simulator::impossible(*parsed));
 }
 
-// Traces of a real kernel: an accepted one is a real kernel's, its printed text parses to the same,
-// and it can be replayed.
+// Traces of a real kernel: an accepted trace could be a real kernel's, its printed text parses to
+// the same trace, and it can be replayed.
 void trace(std::string_view text) {
   const auto parsed = differential::parse_traces(text);
   if (!accepted(parsed)) return;
@@ -69,7 +70,7 @@ void trace(std::string_view text) {
   expect(printed_again == printed, "a trace is not read back");
 }
 
-// Files of genuine records, with what is known of them: an accepted one of any content can be
+// Files of genuine records with their known fields: an accepted file, whatever its content, can be
 // decoded, printed and compared.
 void vectors(std::string_view text) {
   const auto vectors = record::parse_vectors(text);
@@ -85,7 +86,7 @@ void vectors(std::string_view text) {
   }
 }
 
-// perf.data files: each record that is passed on stands in the file, behind the one before it.
+// perf.data files: each record that for_each() passes on is in the file, after the previous one.
 void perf_data(std::string_view text) {
   auto file = record::PerfData::over(text);
   if (!accepted(file)) return;
@@ -104,8 +105,8 @@ void perf_data(std::string_view text) {
   });
 }
 
-// Programs whose symbols are looked up for uprobes. No byte beside the file is read, even
-// if it says so.
+// Programs in which uprobes look up symbols: the lookup reads no byte outside the file, whatever
+// the file's offsets say.
 void elf(std::string_view text) {
   static const int file = ::memfd_create("elf", MFD_CLOEXEC);
   static const std::string path = "/proc/self/fd/" + std::to_string(file);
@@ -116,8 +117,8 @@ void elf(std::string_view text) {
   event::internal::may_be_code(text, accepted(offset) ? *offset : 0);
 }
 
-// The kernel's format files: each field that is accepted is found by its name, and is read within
-// a record's bytes or not at all.
+// The kernel's format files: an accepted field is found by its name, and is read from within the
+// record's bytes or not at all.
 void tracepoint_format(std::string_view text) {
   const auto parsed = event::TracepointFormat::parse(text);
   if (!accepted(parsed)) return;
@@ -140,7 +141,8 @@ void tracepoint_format(std::string_view text) {
 
 namespace {
 
-// A number is what the text says, as far as 64 bits go, and no other that it was converted to.
+// Whether the parsed value equals the number in the text, modulo 2^64, or the text has no such
+// field.
 bool is(const Json& entry, const char* field, auto value) {
   if (!entry.contains(field)) return true;
   const auto& said = entry.at(field);
@@ -151,7 +153,7 @@ bool given(const Json& entry, const std::string& field) {
   return entry.contains(field) && !entry.at(field).is_null();
 }
 
-// The second field of a model counts where the first is missing or null.
+// A model's second field counts if the first is missing or null.
 struct Fields {
   model::MemoryModel model;
   std::array<const char*, 2> allowed, executions;
@@ -166,7 +168,7 @@ const std::array<Fields, 4> kOfModels = {
       {"allowed_lkmm", "allowed_lkmm_rmb"},
       {"executions_lkmm", "executions_lkmm_rmb"}}}};
 
-// Nothing that is expected is lost, and nothing is added.
+// Checks that the parser neither loses nor adds an expectation.
 void check_expected(const model::Litmus& litmus, const Json& said) {
   if (litmus.race) return;
   for (const Fields& fields : kOfModels) {
@@ -203,7 +205,7 @@ void check(const model::Litmus& litmus, const Json& said) {
 
 }  // namespace
 
-// Litmus tests: an accepted file has every program, thread and number that the JSON has.
+// Litmus tests: an accepted file keeps every program, thread and number of the JSON.
 void litmus(std::string_view text) {
   std::istringstream file{std::string{text}};
   std::vector<model::Litmus> all;

@@ -1,5 +1,5 @@
-// The parsers of command lines: a target for each function outside the anonymous namespace. A
-// command line is a text's lines.
+// Fuzz targets for the parsers of command lines: each function outside the anonymous namespace is a
+// target. Each line of the input is one argument.
 
 #include <expected>
 #include <optional>
@@ -21,7 +21,7 @@
 namespace perfring::fuzz {
 namespace {
 
-// A command line: a program's name, `before`, and each line of a text as one argument.
+// A command line: a program's name, `before`, and each line of the text as one argument.
 class Arguments {
  public:
   explicit Arguments(std::string_view text, std::vector<std::string> before = {})
@@ -42,8 +42,8 @@ class Arguments {
   std::vector<const char*> pointers_;
 };
 
-// The options that a command line was parsed to. Null if there is nothing to run: then the parser
-// answers with a text.
+// Returns the parsed options. Returns null if there is nothing to run; the parser then answers with
+// a text.
 template <class Options>
 const Options* options_of(const std::variant<Options, Answer>& parsed) {
   if (const auto* const answer = std::get_if<Answer>(&parsed)) {
@@ -52,8 +52,8 @@ const Options* options_of(const std::variant<Options, Answer>& parsed) {
   return std::get_if<Options>(&parsed);
 }
 
-// Parses `perfring COMMAND`, and a text's lines as its arguments. Returns what the command is asked
-// for; nothing if the command line is refused, asks for help, or names another command.
+// Parses `perfring COMMAND` with the lines of the text as arguments. Returns the command's options;
+// nullopt if the command line is refused, requests help, or names another command.
 template <class Options>
 std::optional<Options> parse_perfring(std::string_view text, std::vector<std::string> command) {
   const bool named = !command.empty();
@@ -77,7 +77,7 @@ void live_options(std::string_view text) {
   expect(live->seconds > 0 && live->seconds <= 86400, "seconds outside their limits");
 }
 
-// The values of the demonstration's options: a payload, a watermark, CPUs.
+// The values of the demonstration's options: payload, watermark, CPUs.
 void live_values(std::string_view text) {
   if (const auto payload = cli::parse_payload(text); accepted(payload)) {
     expect(payload->min <= payload->max && payload->max <= 65516, "a payload outside its limits");
@@ -97,11 +97,11 @@ void event_name(std::string_view text) {
   if (accepted(event)) expect(!event->name().empty(), "an event without a name");
 }
 
-// `perfring sim`: accepted options are a plan that can be run, and replayed.
+// `perfring sim`: accepted options give a plan that can be run and replayed.
 void sim_options(std::string_view text) {
   auto sim = parse_perfring<cli::SimOptions>(text, {"sim"});
   if (!sim) return;
-  // No file of this machine's.
+  // Do not open a file of this machine.
   if (simulator::find_scenario(sim->scenario) == nullptr) {
     sim->scenario.insert(0, "there is no file ");
   }

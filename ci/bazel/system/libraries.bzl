@@ -1,4 +1,4 @@
-"""The libraries that WORKSPACE names for Bazel 4, for MODULE.bazel."""
+"""A module extension for MODULE.bazel, with the libraries that WORKSPACE declares for Bazel 4."""
 
 load("@bazel_tools//tools/build_defs/repo:local.bzl", "new_local_repository")
 

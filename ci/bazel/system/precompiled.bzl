@@ -1,4 +1,4 @@
-"""Headers that g++ reads precompiled."""
+"""A rule for headers that are precompiled for g++."""
 
 load("@rules_cc//cc:defs.bzl", "cc_toolchain")
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
@@ -10,7 +10,7 @@ def _precompiled(ctx):
     header = ctx.actions.declare_file(ctx.label.name + ".h")
     ctx.actions.write(header, "".join(["#include <{}>\n".format(each) for each in ctx.attr.includes]))
     files = [header]
-    if toolchain.compiler in ["gcc", "compiler"]:  # g++: of ci/bazel/cross, and as Bazel finds it
+    if toolchain.compiler in ["gcc", "compiler"]:  # g++ in ci/bazel/cross, and as Bazel detects it
         files.append(ctx.actions.declare_file(ctx.label.name + ".h.gch"))
         features = cc_common.configure_features(
             ctx = ctx,
@@ -40,8 +40,8 @@ def _precompiled(ctx):
         )
     return CcInfo(compilation_context = cc_common.create_compilation_context(headers = depset(files)))
 
-# NAME.h includes `includes`, for -include=NAME.h. Where the compiler is g++, it is precompiled with
-# `copts`; g++ reads it as text where a source has others.
+# Writes NAME.h, which includes `includes`, for the option -include NAME.h. If the compiler is g++,
+# NAME.h is precompiled with `copts`; for a source with other options g++ reads it as text.
 precompiled = rule(
     implementation = _precompiled,
     attrs = {

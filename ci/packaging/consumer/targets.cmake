@@ -1,4 +1,4 @@
-# Included after perfring was found, in whatever way.
+# Included after perfring was found, by any of the ways.
 if(TARGET perfring::perfring)
   add_executable(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer.cc)
   target_link_libraries(consumer PRIVATE perfring::perfring)

@@ -1,4 +1,4 @@
-"""Stands in for rules_cc, which Debian packages only in a version too new for Bazel 4."""
+"""Replaces rules_cc, which Debian packages only in a version that is too new for Bazel 4."""
 
 cc_binary = native.cc_binary
 cc_import = native.cc_import
