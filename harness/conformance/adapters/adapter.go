@@ -1,4 +1,4 @@
-// A consumer in Go: maps RING_FILE, drains it once, and prints what it found.
+// A consumer in Go: maps RING_FILE, drains it once, and prints the events.
 // usage: adapter RING_FILE PAGES SAMPLE_TYPE
 package main
 

@@ -1,4 +1,4 @@
-// A consumer in Rust, without crates: reads RING_FILE, drains it once, and prints what it found.
+// A consumer in Rust, without crates: reads RING_FILE, drains it once, and prints the events.
 // usage: adapter RING_FILE PAGES SAMPLE_TYPE
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,4 +1,4 @@
-// cilium/ebpf's perf.Reader as a subject: prints what Read returns until SIGINT.
+// cilium/ebpf's perf.Reader as a subject: prints Read's results until SIGINT.
 // usage: perfring conform -- cilium {pages} {wakeup_watermark}
 package main
 
