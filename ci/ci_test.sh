@@ -116,6 +116,30 @@ for script in .ci/run $(find ci -type f -perm /111 -not -path 'ci/bazel/*'); do
 done
 rm -r bin
 
+# ci/bench's verdicts: a busy machine is no fault of the code, a slow drain is.
+python3 -B - <<'PYTHON' || fail "ci/bench judges wrongly"
+import importlib.machinery, importlib.util, sys
+sys.path.insert(0, "ci")
+loader = importlib.machinery.SourceFileLoader("bench", "ci/bench")
+bench = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench", loader))
+loader.exec_module(bench)
+rows = [
+    ("at most", [1.0, 1.1, 1.0], "passed", True),
+    ("at most", [4.0, 1.0, 1.1, 1.0], "passed", True),
+    ("at most", [2.1, 2.0, 2.1], "failed", False),  # twice as slow, whatever the machine does
+    ("at most", [2.1, 3.0, 2.5, 4.0, 2.1, 2.9, 3.3, 2.2], "failed", False),
+    ("at most", [1.6, 2.1, 3.0, 1.5, 2.5, 1.7, 2.1, 3.0], "passed", False),
+    ("at most", [1.6, 2.1, 3.0, 2.5, 2.6, 2.1, 3.0, 1.9], "skipped", False),
+    ("at most", [2.5, 1.0, 2.1, 2.1, 2.1], "skipped", False),  # settled, and yet once well within
+    ("at least", [1.9, 1.8, 1.9], "passed", True),
+    ("at least", [1.0, 0.9, 1.0], "failed", False),
+    ("at least", [1.0, 0.9, 1.9, 1.0], "skipped", False),
+]
+for how, values, outcome, certain in rows:
+    got = bench.verdict(how, 1.75, values)[0], bench.is_certain(how, 1.75, values)
+    assert got == (outcome, certain), (how, values, got)
+PYTHON
+
 # The form of a commit message.
 message() { # STATUS REGEX MESSAGE
   printf '%s\n' "$3" >message
