@@ -17,6 +17,8 @@
 
 namespace {
 
+using namespace perfring;
+
 // The example leaves these functions to its reader.
 void handle(perfring::Bytes, perfring::Bytes) {}
 void count(std::uint64_t) {}
@@ -26,7 +28,6 @@ int example(int map_fd) {
   return 0;
 }
 
-using namespace perfring;
 void use(const PerfEvent&) {}
 #include "lib/perfring/readme_loop.inc"
 // The loop needs a kernel; this test only compiles it.
