@@ -244,10 +244,11 @@ std::int64_t LiveReference::epoll_wait() {
   return result;
 }
 
-// Older kernels report only IN (K26).
-std::int64_t LiveReference::readiness(std::uint32_t events) const {
-  const bool adds = !counts_lost_ && (events & EPOLLIN) != 0;
-  return adds ? events | EPOLLRDNORM : events;
+// Older kernels report IN without RDNORM (K26). The first report decides which kind this is.
+std::int64_t LiveReference::readiness(std::uint32_t events) {
+  if ((events & EPOLLIN) == 0) return events;
+  if (!reports_rdnorm_) reports_rdnorm_ = (events & EPOLLRDNORM) != 0;
+  return *reports_rdnorm_ ? events : events | EPOLLRDNORM;
 }
 
 // Returns the kernel's count, or the number of refusals by the helper on kernels without a count.

@@ -56,7 +56,7 @@ class LiveReference final : public ReferenceKernel {
   std::int64_t act(const script::Step& step);
   std::int64_t output(const script::Step& step);
   std::int64_t epoll_wait();
-  std::int64_t readiness(std::uint32_t events) const;
+  std::int64_t readiness(std::uint32_t events);
   os::Fd open_on_cpu();
   std::uint64_t lost_of(std::size_t index) const;
   std::uint64_t time_at(std::uint64_t position) const;
@@ -70,6 +70,7 @@ class LiveReference final : public ReferenceKernel {
   std::span<std::byte> mapping_;
   std::span<const std::byte> ring_;
   std::uint64_t steps_ = 0;
+  std::optional<bool> reports_rdnorm_;
   bool counts_lost_ = true;  // the kernel has PERF_FORMAT_LOST (since Linux 6.0)
   std::array<std::uint64_t, 2> refused_{};
   std::uint64_t unreported_ = 0;  // outputs refused since the last LOST
