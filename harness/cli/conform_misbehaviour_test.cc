@@ -174,7 +174,7 @@ TEST_F(ConformMisbehaviourTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) 
     for (std::size_t i = 0; i < 8; ++i) {
       EXPECT_EQ(all["cases"][i]["outcome"], "not run") << how;
       EXPECT_EQ(all["cases"][i]["detail"],
-                first + (i < 3 ? "" : " (so it was in 3 cases: not tried)"));
+                first + (i < 3 ? "" : " (same reason in the first 3 cases; not tried again)"));
     }
   }
   const Ended others = run({"conform", "--only", "w32-*", "misc-kernel-user", "--",
@@ -281,7 +281,7 @@ TEST_F(ConformMisbehaviourTest, AProgramEndsWithPerfringEvenIfThatIsKilled) {
 TEST_F(ConformMisbehaviourTest, AProgramBesideAnAdapterIsRefused) {
   const Ended ended = run({"conform", "--adapter", "true", "--", "true"});
   EXPECT_EQ(ended.exit_code, 2);
-  EXPECT_THAT(ended.err, HasSubstr("is not run with --adapter or --fault"));
+  EXPECT_THAT(ended.err, HasSubstr("cannot be combined with --adapter or --fault"));
 }
 
 TEST_F(ConformMisbehaviourTest, NoProcessOfTheProgramIsLeftRunning) {

@@ -103,7 +103,7 @@ std::vector<std::string> names_of_commands(const CLI::App& app) {
 }
 
 Answer refused(const std::string& message) {
-  return {message + "\nRun with --help for what is accepted.", true};
+  return {message + "\nRun with --help for the accepted options.", true};
 }
 
 bool has_flag(CLI::App& app, const std::string& name) {

@@ -115,7 +115,7 @@ TEST(ParseTest, ARefusedOptionIsNamedWithWhatIsAccepted) {
     const auto answer = parse_words(words);
     ASSERT_TRUE(answer.has_value()) << message;
     EXPECT_TRUE(answer->refused);
-    EXPECT_EQ(answer->text, message + "\nRun with --help for what is accepted.");
+    EXPECT_EQ(answer->text, message + "\nRun with --help for the accepted options.");
   }
 }
 
