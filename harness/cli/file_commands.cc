@@ -193,7 +193,7 @@ std::string why_no_text(std::string_view file) {
   if (file.empty()) return "is empty";
   const std::size_t at = file.find('\0');
   if (at == std::string_view::npos) return {};
-  return fmt::format("is neither a perf.data file nor text: its byte {} is 0", at);
+  return fmt::format("is neither a perf.data file nor text: byte {} is 0", at);
 }
 
 // Prints the errors in a file's lines, after the good lines were printed. Returns the exit code.

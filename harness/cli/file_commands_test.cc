@@ -152,8 +152,8 @@ TEST_F(DecodeCommandTest, APerfDataOfTheOtherByteOrderIsRefusedWithWhatToDo) {
   for (const std::string& each : {pipe, file}) {
     const Ended ended = decode(each);
     EXPECT_EQ(ended.exit_code, 2);
-    EXPECT_THAT(ended.err, AllOf(HasSubstr("made on a machine of the other byte order"),
-                                 HasSubstr("decode it on one of those, or let perf script")));
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("recorded on a machine with the other byte order"),
+                                 HasSubstr("decode it on such a machine, or print it here")));
     EXPECT_EQ(ended.out, "");
   }
 }
@@ -180,7 +180,7 @@ TEST_F(DecodeCommandTest, AFileOfAnotherFormIsRefusedWithItsLine) {
       {R"({"name": "n", "bytes": "00", "attr": 1})", "'attr' is not an object"},
       {R"({"name": "n", "bytes": "00", "attr": {"sample_type": "x"}})", "'sample_type' is not a"},
       {R"({"name": "n", "bytes": "00", "attr": {}, "known": 1})", "'known' is not an object"},
-      {R"({"name": "n", "bytes": "00", "attr_hex": "00"})", "less than 64 bytes"},
+      {R"({"name": "n", "bytes": "00", "attr_hex": "00"})", "fewer than 64 bytes"},
       {R"({"name": "n", "bytes": "00", "attr": {}, "arch": "s390x big endian"})", "byte order"},
       {" \n\n", "has no record"}};
   for (const auto& [text, why] : refused) {

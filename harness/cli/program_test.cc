@@ -172,7 +172,7 @@ TEST(DiffOptionsTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--script /dev/zero", "--script: '/dev/zero' is larger than 4 MiB"},
       {"--script /dev/null", "--script: '/dev/null' is empty"},
       {"--script /", "--script: '/' cannot be read: Is a directory"},
-      {"--script " + temporary("binary", std::string{"output 1\0", 9}), "its byte 8 is 0"},
+      {"--script " + temporary("binary", std::string{"output 1\0", 9}), "byte 8 is 0"},
       {"--script " + temporary("comment", "# output 1\n"), "has no step: give at least one"},
       {"--script " + temporary("wrong", "output 1\npages 3\n"),
        "wrong': line 2: a ring of 3 pages"},

@@ -222,7 +222,7 @@ CLI::Validator no_longer_than(std::size_t bytes) {
 
 CLI::Validator not_empty() {
   return accepting([](const std::string& text) { return !text.empty(); },
-                   "something, or leave the option out");
+                   "a value, or leave the option out");
 }
 
 void refuse_more(CLI::App& command, std::vector<Alone> all) {
