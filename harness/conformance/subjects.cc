@@ -134,7 +134,7 @@ class Collector final : public rig::MemoryObserver {
       const auto offset = reinterpret_cast<std::uintptr_t>(part.data()) -
                           reinterpret_cast<std::uintptr_t>(data.data());
       if (part.empty() || (offset <= data.size() && part.size() <= data.size() - offset)) continue;
-      cell_.worsen(Outcome::OutOfBounds, "a slice that leads out of the ring");
+      cell_.worsen(Outcome::OutOfBounds, "a slice that extends outside the ring");
       return {};
     }
     const Sample joined{head, tail};
