@@ -110,8 +110,8 @@ TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
   const Ended ended = run("no_smp_wmb tail_behind --harness scripts");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("tail_honest"), HasSubstr("(in order): one thread"),
-                               HasSubstr("Found 1 time, held as it should 0 times, cannot be seen "
-                                         "1 time, not planted 0 times, not run 0 times"),
+                               HasSubstr("Found 1 time, held as expected 0 times, undetectable 1 "
+                                         "time, not planted 0 times, not run 0 times"),
                                HasSubstr("All match the catalogue")));
 }
 

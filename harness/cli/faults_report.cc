@@ -135,7 +135,7 @@ std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& 
   }
   return text +
          fmt::format(
-             "Found {}, held as it should {}, cannot be seen {}, not planted {}, not run {}. {}\n",
+             "Found {}, held as expected {}, undetectable {}, not planted {}, not run {}. {}\n",
              counted(count(cells, CellVerdict::Found), "time"),
              counted(count(cells, CellVerdict::Holds), "time"),
              counted(count(cells, CellVerdict::NotSeen), "time"),
