@@ -128,7 +128,7 @@ std::expected<std::vector<Cell>, std::string> cells_of(const std::string& filter
   ::regfree(&regex);
   if (!cells.empty()) return cells;
   return std::unexpected(
-      fmt::format("no line matches --benchmark_filter {}: --benchmark_list_tests names them",
+      fmt::format("no line matches --benchmark_filter {}: --benchmark_list_tests lists them",
                   in_quotes(filter)));
 }
 
@@ -207,9 +207,9 @@ int drain(int argc, char** argv) {
   benchmark::RunSpecifiedBenchmarks(&reporter);
   const Conclusion conclusion = conclusion_of(reporter);
   if (reporter.left_out() != 0) {
-    deliver_to_stderr(
-        "Not shown: interrupted; " + std::to_string(reporter.left_out()) + " lines are left out.\n",
-        kNotShown);
+    deliver_to_stderr("Not shown: interrupted; " + std::to_string(reporter.left_out()) +
+                          " lines were left out.\n",
+                      kNotShown);
   }
   if (const int error = TableReporter::error(); error != 0) {
     return fail("the table cannot be written to stdout: " + std::generic_category().message(error));

@@ -119,7 +119,7 @@ bool raced(std::string_view name, std::uint64_t sample_type, const std::vector<s
     return view == nullptr ? any.index() : read(*view);
   };
   if (walk(bytes, by_hand) != walk(bytes, decoded)) {
-    fmt::print(stderr, "records: {}: what is decoded is not what was read by hand\n", name);
+    fmt::print(stderr, "records: {}: the decoded values differ from those read by hand\n", name);
     return false;
   }
   std::array<std::vector<double>, 3> times;

@@ -60,7 +60,8 @@ std::expected<WaitTurn, std::string> turn_of(const WaitOptions& options) {
   if (const auto why = live::why_no_live_kernel()) return std::unexpected(first_line(*why));
   const auto cpus = os::online_cpus();
   if (!cpus) return std::unexpected(cpus.error().explain());
-  if (cpus->size() < 2) return std::unexpected("one CPU: writer and consumer need one each");
+  if (cpus->size() < 2)
+    return std::unexpected("there is only one CPU: the writer and the consumer need one each");
   return WaitTurn{
       .per_second = 0,
       .latency = std::chrono::nanoseconds{static_cast<std::int64_t>(options.latency_us * 1e3)},
@@ -107,7 +108,7 @@ std::string table(const WaitOptions& options, const std::vector<Line>& lines) {
                         line.ratio(&Waited::writer_ns), line.ratio(&Waited::p99_us),
                         line.ours.accounts() && line.libbpf.accounts()
                             ? ""
-                            : "  WRONG: accepted is not delivered, or refused is not lost");
+                            : "  WRONG: accepted differs from delivered, or refused from lost");
   }
   return text;
 }

@@ -79,8 +79,7 @@ Conclusion conclude_explorations(bool violated, const std::vector<const model::R
     if (!nothing.empty()) continue;
     if (!result->bound.empty()) {
       nothing = fmt::format(
-          "bound reached: {} (--events, --executions, --memory and --seconds move "
-          "it)",
+          "bound reached: {} (raise it with --events, --executions, --memory or --seconds)",
           result->bound);
     } else if (!result->violation) {
       nothing = result->not_proved();
@@ -143,7 +142,7 @@ namespace {
 // Draws the violation. Without one it prints a message and does not touch the file.
 int draw(const CheckPlan& plan, const std::vector<CheckedCase>& cases, int code) {
   if (violation_of(cases) == nullptr) {
-    fail(fmt::format("--svg: nothing is violated, so nothing is drawn: {} is not written",
+    fail(fmt::format("--svg: nothing is violated, so nothing is drawn: {} was not written",
                      plan.svg == "-" ? "stdout" : in_quotes(plan.svg)));
     return code;
   }

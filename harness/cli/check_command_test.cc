@@ -129,8 +129,8 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--lengths 3,", "--lengths: '' is not accepted"},
       {"--lengths 2,9", "--lengths: '9' is not accepted: give 2 to 7"},
       {"--form C", "--form: 'C' is not accepted: give one of A, B"},
-      {"correct/dekker --records 2", "correct/dekker has no size"},
-      {"correct/dekker --form A", "one form only"},
+      {"correct/dekker --records 2", "correct/dekker has a fixed size"},
+      {"correct/dekker --form A", "only one form"},
       {"--seconds 0", "--seconds: '0' is not accepted: give a number of seconds"},
       {"--seconds nan", "--seconds: 'nan' is not accepted"},
       {"--executions 0", "--executions: '0' is not accepted: give a number from 1 to"},
@@ -145,14 +145,12 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
        "--model: 'c11' is not accepted: give one of rc11, aarch64, riscv"},
       {"ring --model lkmm", "--model: lkmm cannot run ring: choose protocol"},
       {"protocol --model lkmm --fault release_for_full",
-       "--model: lkmm cannot run the fault release_for_full: the kernel has no fence that "
-       "releases"},
-      {"ring --model riscv --form B", "--model: riscv has form A only"},
+       "--model: lkmm cannot run the fault release_for_full: the kernel has no release fence"},
+      {"ring --model riscv --form B", "--model: riscv has only form A"},
       {"ring --model riscv --merge", "--model: riscv cannot merge"},
       {"protocol --model aarch64 --compare", "--model: aarch64 cannot merge"},
       {"correct/dekker --model aarch64",
-       "--model: aarch64 cannot run correct/dekker, whose verdict is known for RC11 alone: "
-       "choose "},
+       "--model: aarch64 cannot run correct/dekker, whose verdict is known only for RC11: choose "},
       {"--fences --model riscv", "--model: cannot be given together with --fences"},
       {"--litmus " + temporary("bad.json", "[{\"name\": \"X\"}]"),
        "bad.json': program X: field 'race' is missing"},
@@ -292,7 +290,7 @@ TEST(CheckCommandTest, ALitmusFileThatSaysNothingOfAModelShowsNothing) {
   EXPECT_EQ(ended.exit_code, 3);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("LB: nothing expected: 4 outcomes"),
                                HasSubstr(R"(LB: allowed: {"0:a":1,"1:b":1})"),
-                               HasSubstr("the file does not say what AArch64 allows")));
+                               HasSubstr("the file has no expectation for AArch64")));
 }
 
 // A misspelled register removes the dependency, so that the verdict is about another program.

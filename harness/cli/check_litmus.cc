@@ -132,7 +132,7 @@ Conclusion conclusion_of(const CheckedLitmusFile& file) {
     nothing = fmt::format("{} cannot run program {}: {}", title(file.memory_model),
                           one_line(refused->name), one_line(refused->verdict.refused));
   } else if (!looked) {
-    nothing = fmt::format("the file does not say what {} allows", title(file.memory_model));
+    nothing = fmt::format("the file has no expectation for {}", title(file.memory_model));
   }
   return conclude_explorations(violated, results, std::move(nothing));
 }
@@ -196,7 +196,8 @@ std::string lines_of(const CheckedLitmus& program) {
 std::string closing_sentence(const CheckedLitmusFile& file, std::size_t differences) {
   const Conclusion conclusion = conclusion_of(file);
   if (differences == 0) return sentence(conclusion, "All agree");
-  return std::string{"Not what the file says"} + (conclusion.interrupted ? " (interrupted)" : "");
+  return std::string{"The file's expectations are not met"} +
+         (conclusion.interrupted ? " (interrupted)" : "");
 }
 
 // The verdict as a table and as JSON.

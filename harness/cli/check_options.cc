@@ -36,7 +36,7 @@ std::expected<std::vector<Form>, std::string> forms_of(const CheckOptions& optio
     return entry.has_forms ? std::vector{Form::A, Form::B} : std::vector{Form::A};
   }
   if (!entry.has_forms) {
-    return std::unexpected(fmt::format("--form: {} has one form only: leave it out", entry.name));
+    return std::unexpected(fmt::format("--form: {} has only one form: leave it out", entry.name));
   }
   return std::vector{options.form == "A" ? Form::A : Form::B};
 }
@@ -55,17 +55,17 @@ std::expected<std::vector<Form>, std::string> form_on_machine(const CheckOptions
   const bool lkmm = options.memory_model == model::MemoryModel::Lkmm;
   if (!entry.machine_size || (lkmm && !entry.has_kernel_form)) {
     return refuse(fmt::format("cannot run {}{}: choose {}", entry.name,
-                              entry.machine_size ? "" : ", whose verdict is known for RC11 alone",
-                              lkmm ? "protocol" : "ring, protocol or another of ring's"));
+                              entry.machine_size ? "" : ", whose verdict is known only for RC11",
+                              lkmm ? "protocol" : "ring, protocol or another ring/ program"));
   }
   const auto* const fault = entry.find_fault(options.fault);
   if (fault != nullptr && !fault->can_run_on(options.memory_model)) {
     return refuse(
-        fmt::format("cannot run the fault {}: the kernel has no fence that releases", fault->name));
+        fmt::format("cannot run the fault {}: the kernel has no release fence", fault->name));
   }
-  if (options.form == "B") return refuse("has form A only");
+  if (options.form == "B") return refuse("has only form A");
   if (options.merge || options.compare) {
-    return refuse("cannot merge: leave --merge and --compare out");
+    return refuse("cannot merge states: leave out --merge and --compare");
   }
   return std::vector{lkmm ? Form::Kernel : Form::A};
 }
@@ -118,7 +118,7 @@ void add_lengths(CLI::App& check, std::vector<unsigned>& lengths) {
               const std::size_t end = std::min(list.find(',', at), list.size());
               std::string each = list.substr(at, end - at);
               if (const std::string why = is_length(each); !why.empty()) {
-                throw CLI::ValidationError("--lengths", why + ", and a comma between two");
+                throw CLI::ValidationError("--lengths", why + ", with commas between them");
               }
               lengths.push_back(static_cast<unsigned>(std::stoul(each)));
               at = end + 1;
@@ -126,7 +126,7 @@ void add_lengths(CLI::App& check, std::vector<unsigned>& lengths) {
             if (lengths.size() <= kRecordsMax) return;
             throw CLI::ValidationError("--lengths", fmt::format("more than {}", kRecordsMax));
           },
-          "The lengths of the records, in turn, such as 3,2,4")
+          "Record lengths, used in turn, such as 3,2,4")
       ->type_name("LIST");
 }
 
@@ -150,13 +150,15 @@ const CLI::Option* add_memory_model(CLI::App& check, model::MemoryModel& chosen)
 CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
   CLI::App& check = *app.add_subcommand(
       "check",
-      "Explores every execution that a memory model allows of a program of a few records, the\n"
-      "source that ships among them, and proves its checks or prints what breaks them.");
-  check.add_option("program", options.program, "Its name, see --list [ring]")->type_name("PROGRAM");
+      "Explores every execution of a small program that a memory model allows, and proves the\n"
+      "program's checks or prints an execution that violates one. The programs include the source\n"
+      "that ships, on a few records.");
+  check.add_option("program", options.program, "The program to check, see --list [ring]")
+      ->type_name("PROGRAM");
   check.add_option("--records", options.records, "Records that the kernel outputs")
       ->type_name("N")
       ->check(number_from(1, kRecordsMax));
-  check.add_option("--drains", options.drains, "Drains meanwhile")
+  check.add_option("--drains", options.drains, "Drains that run concurrently")
       ->type_name("N")
       ->check(number_from(0, kRecordsMax));
   add_lengths(check, options.lengths);
@@ -169,19 +171,21 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
   check.add_flag("--merge", options.merge, "Merge states with the same future");
   check.add_flag("--compare", options.compare, "Explore with and without merging, and compare");
   check
-      .add_option("--svg", options.svg,
-                  "Draw the violation, if there is one; - for stdout, and the verdict to stderr")
+      .add_option(
+          "--svg", options.svg,
+          "Draw the violation, if any, to this file; - draws to stdout, with the verdict on stderr")
       ->type_name("FILE");
   const CLI::Option* const litmus =
       check
-          .add_option("--litmus", options.litmus,
-                      "Run litmus tests instead, compare what is allowed; - for stdin")
+          .add_option(
+              "--litmus", options.litmus,
+              "Run the litmus tests in this file instead, and compare their outcomes; - for stdin")
           ->type_name("FILE");
   std::vector<const CLI::Option*> with_litmus = add_bounds(check, options.bounds);
   const CLI::Option* const fences = check.add_flag(
-      "--fences", options.fences, "Print which fence is necessary, which is sufficient");
+      "--fences", options.fences, "Print which fences are necessary and which are sufficient");
   const CLI::Option* const list =
-      check.add_flag("--list", options.list, "List programs and faults, and end");
+      check.add_flag("--list", options.list, "List programs and faults, and exit");
   const CLI::Option* const json =
       check.add_flag("--json", options.json, "Print the verdict as JSON");
   with_litmus.push_back(json);
@@ -219,7 +223,7 @@ std::expected<CheckPlan, std::string> plan_of(const CheckOptions& options) {
   if (!entry.size) {
     if (!options.records && !options.drains && options.lengths.empty()) return plan;
     return std::unexpected(fmt::format(
-        "--records, --drains, --lengths: {} has no size to choose: leave them out", entry.name));
+        "--records, --drains, --lengths: {} has a fixed size: leave them out", entry.name));
   }
   const auto size = size_of(options, entry,
                             on_machine(options)     ? *entry.machine_size

@@ -80,8 +80,8 @@ std::string check_table(const CheckPlan& plan, const std::vector<CheckedCase>& c
 
 std::string check_list() {
   std::string text =
-      "Programs, their faults (--fault), and what is expected of them; on machines: with --model "
-      "aarch64 or riscv\n";
+      "Programs, their faults (--fault), and the expected verdicts; 'on machines' means with "
+      "--model aarch64 or riscv\n";
   for (const model::Entry& entry : model::catalogue()) {
     text += fmt::format("{:30} {}: {}\n", entry.name, entry.what,
                         expectation(entry.fails_in_a, entry.fails_in_b, entry.has_forms));

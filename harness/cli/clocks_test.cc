@@ -14,20 +14,21 @@ TEST(ClockNoteTest, TheSameClockHasNoNote) {
 
 TEST(ClockNoteTest, RecordsAheadAreCountedAndTheirClockIsNamed) {
   EXPECT_EQ(note_on_clock(4680, -3'000'000'000),
-            "note: 4,680 records are ahead of this process's clock: their times are of another "
-            "clock (it is in a time namespace, where CLOCK_MONOTONIC is 3 s behind the kernel's). "
-            "None waited for its order, so that records of different CPUs may be out of it");
+            "note: 4,680 records have times later than this process's clock: the records use "
+            "another clock (this process is in a time namespace, where CLOCK_MONOTONIC is 3 s "
+            "behind the kernel's). perfring did not hold them back, so records from different CPUs "
+            "may be out of order");
   EXPECT_EQ(note_on_clock(1, 0),
-            "note: 1 record is ahead of this process's clock: their times are of another clock "
-            "(as in a time namespace). None waited for its order, so that records of different "
-            "CPUs may be out of it");
+            "note: 1 record has a time later than this process's clock: the records use another "
+            "clock (as in a time namespace). perfring did not hold them back, so records from "
+            "different CPUs may be out of order");
 }
 
 TEST(ClockNoteTest, AClockThatIsAheadOfTheRecordsIsNamed) {
   EXPECT_EQ(note_on_clock(0, 2'500'000'000),
-            "note: the times of records are of another clock than this process's (it is in a time "
-            "namespace, where CLOCK_MONOTONIC is 2.5 s ahead of the kernel's). None waited for its "
-            "order, so that records of different CPUs may be out of it");
+            "note: the records use another clock than this process (this process is in a time "
+            "namespace, where CLOCK_MONOTONIC is 2.5 s ahead of the kernel's). perfring did not "
+            "hold them back, so records from different CPUs may be out of order");
 }
 
 TEST(ClockNoteTest, TheOffsetIsThatOfTheMonotonicClock) {

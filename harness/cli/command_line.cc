@@ -19,7 +19,7 @@ std::optional<Answer> refuse_misplaced(const CLI::App& app) {
     if (option->count() == 0) continue;
     const std::string& command = commands.front()->get_name();
     return Answer{fmt::format("{} is given before '{}': give {}'s options after it\n"
-                              "Run with --help for what is accepted.",
+                              "Run with --help for the accepted options.",
                               option->get_name(), command, command),
                   true};
   }
@@ -31,8 +31,8 @@ std::optional<Answer> refuse_misplaced(const CLI::App& app) {
 std::variant<Command, Answer> parse_command_line(int argc, const char* const* argv) {
   CLI::App app{
       "Drains the perf rings of this machine's kernel, on every CPU, while a BPF program fills\n"
-      "them, and checks each record: is it whole, in order, and accounted for?\n"
-      "Without arguments it drains the simulated kernel where the live one is not available.",
+      "them, and checks that each record is whole, in order, and accounted for.\n"
+      "Without arguments, drains the simulated kernel if the live one is not available.",
       "perfring"};
   LiveOptions live{.bare = argc == 1};
   SimOptions sim;

@@ -98,7 +98,7 @@ std::expected<Known, std::string> known_failures(const std::string& path) {
                                                       "as 'size-0 hangs'")));
     }
     if (!known.emplace(id, outcome).second) {
-      return std::unexpected(fmt::format("--known: {}: line {}: there are two of {}",
+      return std::unexpected(fmt::format("--known: {}: line {}: {} is listed twice",
                                          in_quotes(path), number, in_quotes(id)));
     }
   }
@@ -109,7 +109,7 @@ std::string listing(const std::vector<const Case*>& cases) {
   std::string text;
   for (const Case* const of : cases) {
     text += fmt::format("{:<28} {:<9}  {}{}\n", of->id, of->reachable ? "reachable" : "hostile",
-                        of->title, of->is_long ? " (long: if --only has its id)" : "");
+                        of->title, of->is_long ? " (long: runs only if --only names it)" : "");
   }
   return text;
 }
@@ -148,7 +148,8 @@ ConformReport run_all(const std::vector<const Case*>& cases, const Known& known,
     }
     const Cell* const none = why_none(report.rows);
     Cell cell = none != nullptr ? *none : run(*of, {.stop = &signals.requested()});
-    if (none != nullptr) cell.detail += fmt::format(" (so it was in {} cases: not tried)", kAlike);
+    if (none != nullptr)
+      cell.detail += fmt::format(" (same reason in the first {} cases; not tried again)", kAlike);
     if (signals.requested()) continue;  // this case was cut short
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const auto expected = known.find(of->id);
@@ -178,7 +179,7 @@ int run_command(const ConformOptions& options) {
   if (options.list) return deliver(listing(*cases), kHolds, "the cases");
   const bool is_long = std::ranges::any_of(*cases, [](const Case* of) { return of->is_long; });
   if (is_long && !options.list && options.command.empty()) {
-    return fail("--only: a long case is of programs as they are: give one after --");
+    return fail("--only: a long case needs an unmodified program: give one after --");
   }
   if (options.vectors) return deliver(vectors_of(*cases), kHolds, "the vectors");
   const auto known = known_failures(options.known);

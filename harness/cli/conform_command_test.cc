@@ -77,7 +77,7 @@ TEST_F(ConformCommandTest, TheLastLineSaysWhatIsNotLookedFor) {
                                 std::string{"--only=one-record"}}) {
     const Ended ended = run({"conform", "--only", "one-record", of});
     EXPECT_THAT(lines_of(ended.out).back(),
-                AllOf(HasSubstr("Not looked for: a write during a drain ("),
+                AllOf(HasSubstr("Not tested: a write during a drain ("),
                       HasSubstr("see harness/conformance/README.md: What it does not show")));
   }
 }
@@ -126,8 +126,8 @@ TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
   const Ended mended =
       run({"conform", "--only", "lost-one", "--known", temporary("known", "lost-one loses\n")});
   EXPECT_EQ(mended.exit_code, 1) << "the file is to be kept true";
-  EXPECT_THAT(mended.out, AllOf(HasSubstr("right, known to be loses"),
-                                HasSubstr("fixed; take out of the known failures: lost-one\n")));
+  EXPECT_THAT(mended.out, AllOf(HasSubstr("right, but the known outcome is 'loses'"),
+                                HasSubstr("fixed; remove from the known failures: lost-one\n")));
   EXPECT_EQ(run({"conform", "--only", "lost-one", "--known", "/dev/null"}).exit_code, 0);
   EXPECT_EQ(with("lost-one\t loses \r\n\r\n").exit_code, 0) << "blanks of any sort";
   const Ended binary = with(std::string(5000, '\x7f'));
@@ -135,7 +135,7 @@ TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
   EXPECT_LT(binary.err.size(), 1000U) << binary.err;
   const Ended twice = with("lost-one loses\nlost-one hangs\n");
   EXPECT_EQ(twice.exit_code, 2);
-  EXPECT_THAT(twice.err, HasSubstr("line 2: there are two of 'lost-one'"));
+  EXPECT_THAT(twice.err, HasSubstr("line 2: 'lost-one' is listed twice"));
   const Ended refused = with("lost-one right\n");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("line 1: 'lost-one right' is not accepted"));

@@ -118,19 +118,20 @@ TEST_F(ConformMisbehaviourTest, EachMisbehaviourOfAStaticProgramIsNamed) {
        "79 37 9e... (it printed nothing)"},
       {"ignores", "; it was killed, because SIGINT did not end it"},
       {"ignores-well", "right: it was killed, because SIGINT did not end it\n"},
-      {"polls-on", "loses: it went on waiting, and did not read what was announced to it: data_ta"},
+      {"polls-on", "loses: it kept waiting, and did not read the records announced to it: data_ta"},
       {"invents", "garbage: nobody wrote: sample of 1 bytes: 07; data_tail went from 0x0 to 0x20"},
       {"jumps", "crashes: signal 11 at address 0x10, by adapter.c+0x"},
       {"killed", "crashes: signal 9"},
       {"floods", "floods: more than 16777216 bytes of output"},
-      {"spins", "hangs: no end; data_tail went from 0x0 to 0x0, data_head is 0x20"},
+      {"spins", "hangs: it did not end; data_tail went from 0x0 to 0x0, data_head is 0x20"},
       {"alarms-reads", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
       {"reads", "out of bounds: signal 11 at byte -8 of the ring's 8192, by adapter.c+0x"},
       {"reads-at-first", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
       {"catches", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
       {"maps-twice", "out of bounds: signal 11 at byte -8 of the ring's 8192"},
       {"runs-ahead", "loses: a tail beyond the head: data_tail went from 0x0 to 0x40, data_head"},
-      {"sleeps-on", "loses: it slept on what had been announced to it: data_tail went from 0x0 to"},
+      {"sleeps-on",
+       "loses: it slept although records were announced to it: data_tail went from 0x0 to"},
       {"floods-on", "floods: more than 16777216 bytes of output"},
       {"fails-at-the-end", "crashes: exit code 5"},
   };
@@ -152,7 +153,7 @@ TEST_F(ConformMisbehaviourTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTa
       {"wrong-key", "its event of CPU 0 is at key 1 of its map: nothing is written to it there"},
       {"deletes-its-key", "it deleted key 0 of its map before the case was over"},
       {"three-pages",
-       "it opened no ring: an mmap of 16384 bytes is refused: a control page and a "},
+       "it opened no ring: an mmap of 16384 bytes is refused: it must have a control "},
       {"reads-the-count", "read(2) of an event's descriptor is not emulated"},
   };
   for (const auto& [how, why] : ways) {
@@ -174,7 +175,7 @@ TEST_F(ConformMisbehaviourTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) 
     for (std::size_t i = 0; i < 8; ++i) {
       EXPECT_EQ(all["cases"][i]["outcome"], "not run") << how;
       EXPECT_EQ(all["cases"][i]["detail"],
-                first + (i < 3 ? "" : " (so it was in 3 cases: not tried)"));
+                first + (i < 3 ? "" : " (same reason in the first 3 cases; not tried again)"));
     }
   }
   const Ended others = run({"conform", "--only", "w32-*", "misc-kernel-user", "--",
@@ -281,7 +282,7 @@ TEST_F(ConformMisbehaviourTest, AProgramEndsWithPerfringEvenIfThatIsKilled) {
 TEST_F(ConformMisbehaviourTest, AProgramBesideAnAdapterIsRefused) {
   const Ended ended = run({"conform", "--adapter", "true", "--", "true"});
   EXPECT_EQ(ended.exit_code, 2);
-  EXPECT_THAT(ended.err, HasSubstr("is not run with --adapter or --fault"));
+  EXPECT_THAT(ended.err, HasSubstr("cannot be combined with --adapter or --fault"));
 }
 
 TEST_F(ConformMisbehaviourTest, NoProcessOfTheProgramIsLeftRunning) {

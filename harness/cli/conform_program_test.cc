@@ -217,8 +217,7 @@ TEST_F(ConformProgramTest, ASetUidSubjectRuns) {
   const Ended ended = run({"conform", "--only", "one-record", "--", copy, "{pages}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
   const Ended failed = run({"conform", "--only", "one-record", "--", copy, "3"});
-  EXPECT_THAT(failed.out,
-              HasSubstr("; a program that is traced has no privilege of its set-uid bit"));
+  EXPECT_THAT(failed.out, HasSubstr("; a traced program gets no privilege from its set-uid bit"));
 }
 
 }  // namespace

@@ -35,12 +35,12 @@ std::string accepted(const ConformRow& row) {
   return text;
 }
 
-// Returns "acceptable (silent)", "hangs, as known" or "right, known to be hangs".
+// Returns "acceptable (silent)", "hangs, as known" or "right, but the known outcome is 'hangs'".
 std::string outcome_of(const ConformRow& row) {
   std::string text = to_string(row.cell.outcome);
   if (row.cell.outcome == Outcome::Acceptable) text += " (" + accepted(row) + ")";
   if (!row.known.empty()) {
-    text += row.surprises() ? ", known to be " + row.known : ", as known";
+    text += row.surprises() ? ", but the known outcome is '" + row.known + "'" : ", as known";
   }
   return text;
 }
@@ -71,7 +71,7 @@ std::string mended(const ConformReport& report) {
     const bool good = row.cell.outcome <= Outcome::Acceptable;
     if (!row.known.empty() && good) text += (text.empty() ? "" : ", ") + row.of->id;
   }
-  return text.empty() ? "" : "fixed; take out of the known failures: " + text + "\n";
+  return text.empty() ? "" : "fixed; remove from the known failures: " + text + "\n";
 }
 
 // Escapes markup. XML must not contain control characters at all.
@@ -115,8 +115,8 @@ Conclusion ConformReport::conclusion() const {
 
 // Printed in the text and in the JSON: the limits of the outcome "right".
 constexpr const char* kNotLookedFor =
-    "a write during a drain (a data_head that is read twice; a data_tail that is moved before its "
-    "records are read)";
+    "a write during a drain (it exposes a data_head that is read twice, and a data_tail that is "
+    "moved before its records are read)";
 constexpr const char* kWhere = "harness/conformance/README.md: What it does not show";
 
 std::string to_text(const ConformReport& report) {
@@ -131,7 +131,7 @@ std::string to_text(const ConformReport& report) {
   const Conclusion conclusion = report.conclusion();
   return text + summary(report) + "\n" + mended(report) +
          sentence(conclusion, one_line(report.subject) + " is right in every case that was run") +
-         fmt::format("\nNot looked for: {}: see {}\n", kNotLookedFor, kWhere);
+         fmt::format("\nNot tested: {}: see {}\n", kNotLookedFor, kWhere);
 }
 
 std::string to_json_text(const ConformReport& report) {

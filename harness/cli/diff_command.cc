@@ -50,15 +50,16 @@ Conclusion conclusion_of(const DiffReport& report) {
 
 std::string diff_text(const DiffReport& report) {
   const differential::Compared& compared = report.outcome.compared;
-  const std::string equal =
-      fmt::format("The simulated kernel equals the {} in all that was compared", report.kernel);
+  const std::string equal = fmt::format(
+      "The simulated kernel equals the {} in everything that was compared", report.kernel);
   const bool differs = report.outcome.finding.has_value();
   return (differs ? differential::explain(*report.outcome.finding, report.kernel) +
                         "  replay: " + report.replay + "\n"
                   : "") +
          fmt::format(
-             "{}, {}, {:.1f} s: {} accepted ({} of them longer than header.size can say), {} "
-             "refused; {}, of which {} found an event ready\n{}\n",
+             "{}, {}, {:.1f} s: {} accepted ({} of them too long for header.size), {} refused; {}, "
+             "of which {} found an event ready\n"
+             "{}\n",
              counted(compared.scripts, "script"), counted(compared.steps, "step"), report.seconds,
              counted(compared.accepted, "output"), grouped(compared.truncated),
              grouped(compared.refused), counted(compared.waits, "wait"), grouped(compared.ready),
@@ -127,8 +128,8 @@ std::vector<KernelTrace> read_traces(const std::string& path) {
   for (const KernelTrace& trace : *traces) {
     if (trace.little_endian == (std::endian::native == std::endian::little)) continue;
     throw Refused{
-        fmt::format("--replay: {} was recorded on a machine of the other byte order: "
-                    "replay it on one of those",
+        fmt::format("--replay: {} was recorded on a machine with the other byte order: replay it "
+                    "on such a machine",
                     in_quotes(path))};
   }
   return *std::move(traces);
@@ -145,7 +146,7 @@ int cpu_of(const DiffOptions& options) {
   const std::vector<std::uint32_t> cpus = usable_cpus();
   if (!options.cpu) return static_cast<int>(cpus.front());
   if (std::ranges::find(cpus, static_cast<std::uint32_t>(*options.cpu)) == cpus.end()) {
-    throw Refused{fmt::format("--cpu: this process may not run on CPU {}: it may on {}",
+    throw Refused{fmt::format("--cpu: this process may not run on CPU {}: choose from {}",
                               *options.cpu, os::to_cpu_list(cpus))};
   }
   return *options.cpu;
@@ -161,8 +162,7 @@ void make_folder(const std::string& path) {
     return;
   }
   throw Refused{
-      fmt::format("--record: the folder {} cannot be made: {}: give one whose parent "
-                  "exists",
+      fmt::format("--record: the folder {} cannot be created: {}: give one whose parent exists",
                   in_quotes(path), error.message())};
 }
 
@@ -187,8 +187,8 @@ class DiffCommand {
     if (!inputs_.traces.empty()) return replay();
     if (const auto why = live::why_no_live_kernel()) {
       return fail("the live kernel cannot be used.\n" + *why +
-                  "\nWith --replay FILE the simulated kernel is compared with what a live one has "
-                  "shown before");
+                  "\n"
+                  "--replay FILE compares the simulated kernel with recorded traces instead");
     }
     campaign_ = options_.campaign;
     if (options_.script.empty()) all_ = campaign_.scripts;

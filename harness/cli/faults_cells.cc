@@ -30,7 +30,7 @@ FoundFault by_scripts(const Fault& fault) {
   const auto found = rig::look_for(*rig::find_planted(fault.name));
   if (!found) return {};
   return {to_string(found->violation.invariant),
-          fmt::format("{}, by seed {}", found->violation.message, found->seed)};
+          fmt::format("{}, with seed {}", found->violation.message, found->seed)};
 }
 
 FoundFault by_simulator(const Fault& fault) {

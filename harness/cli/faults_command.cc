@@ -90,7 +90,7 @@ FoundFault look_in_a_process(const Fault& fault, Harness harness, const std::ato
   const bool ended = read_report(reads, stop, text);
   if (!ended) child.kill();
   const int status = child.wait();
-  if (!ended) return {"a run without an end", ""};
+  if (!ended) return {"a run that did not end", ""};
   const std::size_t line = text.find('\n');
   if (line != std::string::npos) return {text.substr(0, line), text.substr(line + 1)};
   if (WIFSIGNALED(status)) return {fmt::format("signal {}", WTERMSIG(status)), ""};

@@ -135,13 +135,13 @@ std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& 
   }
   return text +
          fmt::format(
-             "{} found, {} held as it should, {} cannot be seen, {} not planted, {} not run. {}\n",
+             "Found {}, held as expected {}, undetectable {}, not planted {}, not run {}. {}\n",
              counted(count(cells, CellVerdict::Found), "time"),
              counted(count(cells, CellVerdict::Holds), "time"),
              counted(count(cells, CellVerdict::NotSeen), "time"),
              counted(count(cells, CellVerdict::NotPlanted), "time"),
              counted(count(cells, CellVerdict::NotRun), "time"),
-             sentence(conclusion, "All as the catalogue says"));
+             sentence(conclusion, "All match the catalogue"));
 }
 
 std::string faults_json(const std::vector<FaultCell>& cells, const Conclusion& conclusion) {

@@ -91,7 +91,7 @@ class Check {
     const Conclusion so = conclusion();
     if (so.verdict == Verdict::NotShown) return text + so.not_shown + "\n";
     return text +
-           (differences_ == 0 ? "all are as known\n" : counted(differences_, "difference") + "\n");
+           (differences_ == 0 ? "all values match\n" : counted(differences_, "difference") + "\n");
   }
 
   std::string json() const {
@@ -148,7 +148,8 @@ std::string line_of(std::uint64_t at, const record::Any& any, const DecodeOption
 // file may be larger than the memory.
 int decode_perf_data(record::PerfDataSource source, const std::string& name,
                      const DecodeOptions& options) {
-  if (options.check) return fail("--check: nothing is known of a perf.data file's records");
+  if (options.check)
+    return fail("--check: a perf.data file has no known values to compare its records with");
   auto read = record::PerfData::over(std::move(source));
   if (!read) return fail(fmt::format("FILE: {}: {}", name, read.error()));
   std::string lines;
@@ -168,11 +169,10 @@ int decode_perf_data(record::PerfDataSource source, const std::string& name,
   });
   if (delivered != kHolds || !pass_on()) return delivered;
   if (why.empty() && compressed != 0) {
-    why = counted(compressed, "record") +
-          " of perf's are compressed, and what is in them is not "
-          "read (record it without -z)";
+    why = counted(compressed, "compressed record") +
+          ": perfring cannot decompress, so the records inside are missing (record without -z)";
   } else if (!why.empty()) {
-    why += ": the records before that are printed";
+    why += ": only the records before that were printed";
   }
   return why.empty() ? kHolds : fail(fmt::format("FILE: {}: {}", name, why));
 }
@@ -193,7 +193,7 @@ std::string why_no_text(std::string_view file) {
   if (file.empty()) return "is empty";
   const std::size_t at = file.find('\0');
   if (at == std::string_view::npos) return {};
-  return fmt::format("is neither a perf.data file nor text: its byte {} is 0", at);
+  return fmt::format("is neither a perf.data file nor text: byte {} is 0", at);
 }
 
 // Prints the errors in a file's lines, after the good lines were printed. Returns the exit code.

@@ -152,8 +152,8 @@ TEST_F(DecodeCommandTest, APerfDataOfTheOtherByteOrderIsRefusedWithWhatToDo) {
   for (const std::string& each : {pipe, file}) {
     const Ended ended = decode(each);
     EXPECT_EQ(ended.exit_code, 2);
-    EXPECT_THAT(ended.err, AllOf(HasSubstr("made on a machine of the other byte order"),
-                                 HasSubstr("decode it on one of those, or let perf script")));
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("recorded on a machine with the other byte order"),
+                                 HasSubstr("decode it on such a machine, or print it here")));
     EXPECT_EQ(ended.out, "");
   }
 }
@@ -180,7 +180,7 @@ TEST_F(DecodeCommandTest, AFileOfAnotherFormIsRefusedWithItsLine) {
       {R"({"name": "n", "bytes": "00", "attr": 1})", "'attr' is not an object"},
       {R"({"name": "n", "bytes": "00", "attr": {"sample_type": "x"}})", "'sample_type' is not a"},
       {R"({"name": "n", "bytes": "00", "attr": {}, "known": 1})", "'known' is not an object"},
-      {R"({"name": "n", "bytes": "00", "attr_hex": "00"})", "less than 64 bytes"},
+      {R"({"name": "n", "bytes": "00", "attr_hex": "00"})", "fewer than 64 bytes"},
       {R"({"name": "n", "bytes": "00", "attr": {}, "arch": "s390x big endian"})", "byte order"},
       {" \n\n", "has no record"}};
   for (const auto& [text, why] : refused) {
@@ -227,7 +227,7 @@ TEST_F(InspectCommandTest, ACaseOfTheVectorsIsExplained) {
   EXPECT_THAT(ended.out, AllOf(HasSubstr("data_tail 0x0, data_head 0x60: 96 bytes unread"),
                                HasSubstr("0x0 (at 0) 32 bytes: SAMPLE"),
                                HasSubstr("header.size 0: not a multiple of 8"),
-                               HasSubstr("data_tail goes to 0x60")));
+                               HasSubstr("data_tail moves to 0x60")));
   const Ended second = run({"inspect", vectors, "--case", "turns", "--turn", "2", "--json"});
   const Json outcome = parsed(second.out);
   EXPECT_EQ(outcome["data_tail"], 32);
@@ -257,15 +257,16 @@ TEST_F(InspectCommandTest, SamplesOfOtherTypesAreDecodedWhereThatIsSaid) {
   EXPECT_EQ(said.exit_code, 0) << said.err;
   EXPECT_THAT(said.out, AllOf(HasSubstr("size 24: time 7, raw {size 4, data 61626364}"),
                               HasSubstr("the sample has no room for raw"),
-                              Not(HasSubstr("assumed to have RAW alone"))));
-  EXPECT_THAT(run({"inspect", file}).out,
-              HasSubstr("samples are assumed to have RAW alone: their type is not in the ring"));
+                              Not(HasSubstr("assumed to have only RAW"))));
+  EXPECT_THAT(
+      run({"inspect", file}).out,
+      HasSubstr("samples are assumed to have only RAW: the ring does not contain their type"));
   const Ended refused = run({"inspect", file, "--sample-type", "COLOUR"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("--sample-type: "));
   const std::string vectors = std::getenv("CASES");
   EXPECT_THAT(run({"inspect", vectors, "--case", "sample-time"}).out,
-              AllOf(HasSubstr("time "), Not(HasSubstr("assumed to have RAW alone"))));
+              AllOf(HasSubstr("time "), Not(HasSubstr("assumed to have only RAW"))));
 }
 
 TEST_F(InspectCommandTest, ARingIsDrawn) {

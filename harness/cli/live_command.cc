@@ -41,7 +41,7 @@ std::string progress_line(const LiveProgress& progress) {
 std::string verdict_table(const LiveOutcome& outcome) {
   std::string table;
   if (!outcome.simulated_because.empty()) {
-    table += fmt::format("The SIMULATED kernel, with a real thread that writes for each CPU: {}\n",
+    table += fmt::format("The SIMULATED kernel, with a real writer thread for each CPU: {}\n",
                          outcome.simulated_because);
   }
   table += fmt::format(kRow, "CPU", "attempted", "delivered", "lost", "malformed", "out of order",
@@ -57,8 +57,8 @@ std::string verdict_table(const LiveOutcome& outcome) {
   if (outcome.merge) {
     const LiveMerge& merge = *outcome.merge;
     table += fmt::format(
-        "In the order of time: {} late, by {} ns at most; {} ahead of the clock; slack {} ns, "
-        "longest delay seen {} ns\n",
+        "In time order: {} late, by {} ns at most; {} ahead of the clock; slack {} ns, longest "
+        "delay seen {} ns\n",
         grouped(merge.late), grouped(merge.worst_late), grouped(merge.ahead), grouped(merge.slack),
         grouped(merge.delay_seen));
     if (!merge.note.empty()) table += merge.note + "\n";
@@ -132,7 +132,7 @@ std::expected<std::vector<std::uint32_t>, std::string> cpus_of(const LiveOptions
 
 int live_failed(const std::string& why) {
   return fail("the live kernel cannot be used.\n" + why +
-              "\nWith --simulated, or no argument at all, the simulated kernel is drained instead");
+              "\nTo drain the simulated kernel instead, give --simulated or no arguments at all");
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ int live_failed(const std::string& why) {
 // Without arguments, falls back to the simulated kernel if the live one cannot be used. With
 // options for the live kernel, its absence is an error.
 int run_command(const LiveOptions& given) {
-  std::string why = given.simulated ? "as asked for" : "";
+  std::string why = given.simulated ? "requested with --simulated" : "";
   if (given.bare) why = why_not_live().value_or("");
   const bool simulated = !why.empty();
   const auto cpus = cpus_of(given, simulated);
@@ -155,7 +155,7 @@ int run_command(const LiveOptions& given) {
   const StopOnSignals stop;
   const ProgressLine line;
   const auto show = [&line](const LiveProgress& progress) { line.show(progress_line(progress)); };
-  if (simulated) line.keep("The simulated kernel is drained in place of the live one: " + why);
+  if (simulated) line.keep("Draining the simulated kernel instead of the live one: " + why);
   line.keep(
       fmt::format("Draining {} of CPUs {} for {} s; fill is the highest occupancy that "
                   "a drain found in each ring",

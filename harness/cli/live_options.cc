@@ -56,29 +56,29 @@ void declare(CLI::App& app, LiveOptions& options) {
       ->type_name("N")
       ->check(power_of_two_up_to(Ring<>::kSizeMax / os::page_size()));
   add_option(app, "--watermark", options.watermark, parse_watermark,
-             "Bytes written between wakeups, 0: each record wakes [a quarter of the ring]",
+             "Bytes written between wakeups; 0 wakes at each record [a quarter of the ring]",
              "BYTES");
   add_option(app, "--order", options.order, parse_order,
-             "Drain each ring by itself, all in the order of time, or the fullest first [each]",
+             "Drain each ring separately, all merged by time, or the fullest first [each]",
              "each|time|fullest");
   app.add_option("--dump", options.dump,
-                 "Write the first CPU's ring, as it is when the time is over, to this file: "
+                 "Write the first CPU's ring, as it is at the end of the run, to this file: "
                  "`perfring inspect FILE` explains it")
       ->type_name("FILE");
   app.add_flag("--simulated", options.simulated,
-               "Drain the simulated kernel: the default without arguments if the live one is not "
-               "available");
+               "Drain the simulated kernel; without arguments, this is the fallback if the live "
+               "one is not available");
   app.add_flag("--json", options.json, "Print the verdict as JSON");
 }
 
 std::string conflict(const LiveOptions& options) {
   if (options.simulated && options.order != LiveOrder::Each) {
-    return "--order: the simulated kernel's rings are drained each by itself: leave out one of the "
-           "two";
+    return "--order: cannot be combined with --simulated, whose rings are drained separately: "
+           "leave out one of them";
   }
   if (!options.dump.empty() && options.order != LiveOrder::Each) {
-    return "--dump: with --order the rings are drained by a RingSet, which keeps them to itself: "
-           "leave out one of the two";
+    return "--dump: cannot be combined with --order: a RingSet owns the rings then: leave out one "
+           "of them";
   }
   if (options.dump == "-") return "--dump: stdout has the verdict: give a file";
   const std::size_t ring = options.pages * os::page_size();

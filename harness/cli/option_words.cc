@@ -13,26 +13,26 @@ struct Words {
 constexpr Words kWords[] = {
     {" (or_else())", ""},
     {"changes({.switches = true})", "changes:switches"},
-    {"ask for some of changes()", "give some, as -e changes:maps"},
+    {"request some of changes()", "give some, as -e changes:maps"},
     {"watch system()", "watch all tasks (-a)"},
     {"name the CPUs by on()", "mount sysfs: mount -t sysfs sysfs /sys"},
-    {"use this_process(), system() or the like", "say -a, -p PID, or -- COMMAND"},
-    {"see child_status() for how it ended, and open again", "see how it ends by itself"},
+    {"use this_process(), system() or the like", "give -a, -p PID, or -- COMMAND"},
+    {"see child_status() for how it ended, and open again", "run it on its own to see how it ends"},
     {"and count it (Counter)", "and count it with perf stat"},
     {", or use a Counter", ", or count with perf stat"},
-    {"open a Sampler for each of them", "record each by itself"},
-    {"open a Sampler for each clock", "record each by itself"},
+    {"open a Sampler for each of them", "record each separately"},
+    {"open a Sampler for each clock", "record each separately"},
     {"and a Sampler reads forwards", "and it is read forwards"},
     {"leave it out, or use an OverwritableRing", "leave it out"},
     {"put the event into a program's map, as PerfEventArray does", "use another event"},
-    {"watch only others, or expect the wait's own records: they are seen after longest_wait, and "
-     "wake nobody",
-     "watch only others (-p PID), or expect records of perfring itself among them"},
+    {"watch only other tasks, or expect the wait's own records: they arrive after longest_wait, "
+     "and wake nobody",
+     "watch only other processes (-p PID), or expect records of perfring itself among theirs"},
     {"leave batch at 0, so that they wake nobody, or wait in a process that is not watched",
-     "watch only others (-p PID)"},
+     "watch only other processes (-p PID)"},
     {"leave watermark and wakeup_events unset, so that they wake nobody, or wait in a process that "
      "is not watched",
-     "watch only others (-p PID)"},
+     "watch only other processes (-p PID)"},
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST_F(TimeNamespaceTest, RecordsAheadOfTheClockAreTold) {
   EXPECT_GT(ahead["merge"]["ahead"].get<double>(), 0);
   EXPECT_EQ(ahead["merge"]["late"], 0);
   EXPECT_THAT(ahead["merge"]["note"].get<std::string>(),
-              AllOf(HasSubstr("ahead of this process's clock"),
+              AllOf(HasSubstr("later than this process's clock"),
                     HasSubstr("CLOCK_MONOTONIC is 3 s behind the kernel's")));
   const Json right = in_order_of_time("0");
   EXPECT_EQ(right["merge"]["ahead"], 0);
@@ -215,7 +215,7 @@ TEST_F(DemonstrationLiveTest, EveryRecordOfEveryCpuIsAccountedFor) {
 TEST_F(DemonstrationLiveTest, InEachOrderEveryRecordIsAccountedFor) {
   const Ended time = run({"--seconds", "0.4", "--order", "time"});
   EXPECT_EQ(time.exit_code, 0) << time.err << time.out;
-  EXPECT_THAT(time.out, AllOf(HasSubstr("In the order of time: "), HasSubstr("; slack "),
+  EXPECT_THAT(time.out, AllOf(HasSubstr("In time order: "), HasSubstr("; slack "),
                               HasSubstr("All invariants hold")));
   const Ended fullest = run({"--seconds", "0.4", "--order", "fullest", "--pages", "4"});
   EXPECT_EQ(fullest.exit_code, 0) << fullest.err << fullest.out;

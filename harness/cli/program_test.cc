@@ -62,10 +62,8 @@ TEST_F(ProgramTest, WrongArgumentsAreNamedWithWhatIsAccepted) {
       {{"--pages", "1", "--payload", "65516"}, "does not fit"},
       {{"--order", "size"}, "--order"},
       {{"--order"}, "--order"},
-      {{"--simulated", "--order", "time"},
-       "--order: the simulated kernel's rings are drained each"},
-      {{"--simulated", "--order", "fullest"},
-       "--order: the simulated kernel's rings are drained each"},
+      {{"--simulated", "--order", "time"}, "--order: cannot be combined with --simulated"},
+      {{"--simulated", "--order", "fullest"}, "--order: cannot be combined with --simulated"},
   };
   for (const auto& [arguments, message] : cases) {
     const Ended ended = run(arguments);
@@ -147,7 +145,7 @@ TEST_F(ProgramTest, TheSimulatedKernelCanBeAskedFor) {
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   const auto json = parsed(ended.out);
   EXPECT_EQ(json["kernel"], "simulated");
-  EXPECT_EQ(json["simulated_because"], "as asked for");
+  EXPECT_EQ(json["simulated_because"], "requested with --simulated");
   for (const auto& cpu : json["cpus"]) {
     EXPECT_GT(cpu["delivered"], 100);
     EXPECT_GT(cpu["lost"], 0);
@@ -166,7 +164,7 @@ TEST(DiffOptionsTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--cpu ''", "--cpu: '' is not accepted"},
       {"--cpu -1", "--cpu: '-1' is not accepted"},
       {"--record ''", "--record: '' is not accepted"},
-      {"--record -", "--record: - is for one trace: give --script"},
+      {"--record -", "--record: - takes only one trace: give --script"},
       {"--replay x --seed 2", "--seed: cannot be given together with --replay"},
       {"--replay x --script y", "--replay: cannot be given together with --script or --record"},
       {"--script x --steps 2", "--steps: cannot be given together with --script"},
@@ -174,7 +172,7 @@ TEST(DiffOptionsTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--script /dev/zero", "--script: '/dev/zero' is larger than 4 MiB"},
       {"--script /dev/null", "--script: '/dev/null' is empty"},
       {"--script /", "--script: '/' cannot be read: Is a directory"},
-      {"--script " + temporary("binary", std::string{"output 1\0", 9}), "its byte 8 is 0"},
+      {"--script " + temporary("binary", std::string{"output 1\0", 9}), "byte 8 is 0"},
       {"--script " + temporary("comment", "# output 1\n"), "has no step: give at least one"},
       {"--script " + temporary("wrong", "output 1\npages 3\n"),
        "wrong': line 2: a ring of 3 pages"},

@@ -64,7 +64,7 @@ std::expected<event::Request, Unrecordable> request_of(const RecordOptions& opti
                        : event::child(options.command);
   const bool is_none = !options.all && options.pid == 0 && options.command.empty();
   if (is_none) {
-    return std::unexpected(Unrecordable{"no target is given: say -a, -p PID, or -- COMMAND"});
+    return std::unexpected(Unrecordable{"no target is given: give -a, -p PID, or -- COMMAND"});
   }
   // Not checked by CLI11, which for `-F 99 -a -- true` would report this and not the unknown -F.
   if ((options.all || options.pid != 0) && !options.command.empty()) {
@@ -78,7 +78,7 @@ std::expected<event::Request, Unrecordable> request_of(const RecordOptions& opti
       const bool is_list = event::by_name(name.substr(0, name.find(','))).has_value();
       return std::unexpected(Unrecordable{"--event: " + one_line(each.error().says) + ": " +
                                           (is_list && !name.starts_with("changes:")
-                                               ? "give each event by an -e of its own"
+                                               ? "give each event its own -e"
                                                : one_line(in_options(each.error().advice)))});
     }
     // Without a frequency a PMU event only counts.
@@ -192,7 +192,7 @@ void end_command(Sampler& sampler, RecordSink& sink) {
   const auto end = Sampler::Clock::now() + kCommandsEnd;
   while (!sampler.child_status()) {
     if (Sampler::Clock::now() >= end) {
-      fail(fmt::format("note: the command (process {}) was sent SIGTERM, and runs on",
+      fail(fmt::format("note: the command (process {}) was sent SIGTERM, and is still running",
                        sampler.child()));
       return;
     }
@@ -228,7 +228,7 @@ int run_command(const RecordOptions& options) {
     const bool only_counts = std::ranges::find(causes, std::string_view{"sample_period"},
                                                &event::Cause::field) != causes.end();
     fail(in_options(sampler.error().explain()));
-    return only_counts ? fail("note: every event is sampled here; perf stat counts")
+    return only_counts ? fail("note: perfring record samples every event; perf stat counts them")
                        : kUsageOrEnvironment;
   }
   RecordSink sink{options, *sampler, signals.requested()};
@@ -248,9 +248,9 @@ int run_command(const RecordOptions& options) {
   if (error != 0) return fail(sink.why(error));
   if (sink.left_out() != 0) {
     fail(
-        fmt::format("note: {} could be of several events, and are not in the file: another program "
-                    "samples the same event (R25)",
-                    counted(sink.left_out(), "sample")));
+        fmt::format("note: {} {} left out of the file: another program samples the same event, so "
+                    "they cannot be attributed (R25)",
+                    counted(sink.left_out(), "sample"), sink.left_out() == 1 ? "was" : "were"));
   }
   const event::Counts& counts = sampler->counts();
   const std::string note = note_on_clock(counts.ahead, monotonic_offset());

@@ -135,7 +135,7 @@ TEST_F(RecordCommandTest, ARequestThatCannotBeRecordedIsExplained) {
   says({"record", "-e", "cpu-clock", "-a", "--", "true"},
        "'true' cannot be given together with -a: --seconds ends it");
   says({"record", "-e", "cpu-clock", "-p", "1", "--", "true"}, "together with -p PID");
-  says({"record", "-e", "page-faults,task-clock", "--", "true"}, "by an -e of its own");
+  says({"record", "-e", "page-faults,task-clock", "--", "true"}, "give each event its own -e");
   says({"record", "-e", "page-faults:u", "--", "true"}, "after an event's name is not understood");
   const bool has_msr = std::filesystem::exists("/sys/bus/event_source/devices/msr");
   says({"record", "-e", "msr/tsc/", "-a"}, has_msr ? "the PMU msr only counts" : "PMU");
@@ -231,7 +231,8 @@ TEST_F(RecordCommandTest, ACommandThatTakesNoSignalIsNotWaitedForForever) {
             is_written(pid), [](const ChildProcess& record) { record.signal(SIGTERM); });
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   const pid_t process = std::stoi(contents(pid));
-  EXPECT_NE(ended.err.find("was sent SIGTERM, and runs on"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("was sent SIGTERM, and is still running"), std::string::npos)
+      << ended.err;
   EXPECT_TRUE(os::ProcessRef::open(process)->signal(SIGKILL));
 }
 
@@ -248,7 +249,7 @@ TEST_F(RecordCommandTest, AReaderThatDoesNotReadKeepsNoSignalFromEndingIt) {
        temporary("record_command_test_full")},
       is_written(pid), [](const ChildProcess& record) { record.signal(SIGTERM); });
   EXPECT_EQ(ended.exit_code, 2) << ended.err;
-  EXPECT_NE(ended.err.find("stdout cannot be written: a signal came, and nobody reads"),
+  EXPECT_NE(ended.err.find("stdout cannot be written: interrupted, and its reader is not reading"),
             std::string::npos)
       << ended.err;
   EXPECT_TRUE(has_ended(std::stoi(contents(pid))));
@@ -394,7 +395,8 @@ TEST_F(RecordCommandTest, AFileThatIsCutOffIsDecodedUpToThere) {
   const Ended ended = run({"decode", cut});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_EQ(lines_of(ended.out).size(), all - 1);
-  EXPECT_NE(ended.err.find("the records before that are printed"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("only the records before that were printed"), std::string::npos)
+      << ended.err;
   std::string swapped = whole;
   std::reverse(swapped.begin(), swapped.begin() + 8);
   const Ended other = run({"decode", temporary("swapped.data", swapped)});

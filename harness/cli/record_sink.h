@@ -143,7 +143,7 @@ class RecordSink {
 
   std::string why(int error) const {
     if (error == ETIMEDOUT) {
-      return where() + " cannot be written: a signal came, and nobody reads what is written";
+      return where() + " cannot be written: interrupted, and its reader is not reading";
     }
     if (!is_stdout()) return file_.why(error);
     return "stdout cannot be written: " + std::generic_category().message(error);
@@ -191,7 +191,7 @@ class RecordSink {
   int fd() const { return is_stdout() ? STDOUT_FILENO : file_.fd(); }
   bool is_stdout() const { return options_.output.empty() || options_.output == "-"; }
   std::string name_of(const event::Delivered& each) const {
-    return each.event < names_.size() ? names_[each.event] : "an event that is not known";
+    return each.event < names_.size() ? names_[each.event] : "an unknown event";
   }
 
   const RecordOptions& options_;

@@ -197,7 +197,7 @@ TEST_F(SimCommandTest, AnImpossibleScenarioOrSettingIsNamedWithTheReason) {
       {{"sim", "--scenario", odd}, "odd.txt', line 2: pages: 3 is not a power of two"},
       {{"sim", "--scenario", ::testing::TempDir()}, "cannot be read: Is a directory"},
       {{"sim", "--set", "pages=3"}, "pages: 3 is not a power of two"},
-      {{"sim", "--set", "nope=3"}, "--set: 'nope' is not a setting; there are cpus"},
+      {{"sim", "--set", "nope=3"}, "--set: 'nope' is not a setting; the settings are cpus"},
       {{"sim", "--set", " cpus=3"}, "--set: ' cpus=3' is not accepted: give NAME=VALUE"},
       {{"sim", "--list", "--fault", "none"}, "--fault: cannot be given together with --list"},
       {{"sim", "--runs", "2", "--scenario", "bursts"},

@@ -68,44 +68,45 @@ bool sets_cpus(const std::vector<std::string>& sets) {
 CLI::App& declare_command(CLI::App& app, SimOptions& options) {
   CLI::App& sim = *app.add_subcommand(
       "sim",
-      "Runs the simulated kernel against the drain, in one thread and in an order that the\n"
-      "seed decides, and checks every event. The same seed is the same run, everywhere.");
+      "Runs the simulated kernel against the drain, in one thread and with a schedule that the\n"
+      "seed determines, and checks every event. The same seed gives the same run on every "
+      "machine.");
   const CLI::Option* const seed =
       sim.add_option("--seed", options.seed,
-                     "Decides the schedule, and with --runs the settings [1]")
+                     "Determines the schedule and, with --runs, the settings [1]")
           ->type_name("S")
           ->check(number_from(0));
-  const CLI::Option* const runs =
-      sim.add_option("--runs", options.runs,
-                     "Run N seeds in a row, with settings drawn from each, until one violates")
-          ->type_name("N")
-          ->check(number_from(1));
-  const CLI::Option* const script =
-      sim.add_option("--script", options.script,
-                     "Run this script (harness/script) in place of a scenario, with its nested "
-                     "steps; - for stdin")
-          ->type_name("FILE");
+  const CLI::Option* const runs = sim.add_option("--runs", options.runs,
+                                                 "Run N consecutive seeds, with settings drawn "
+                                                 "from each, until a run violates an invariant")
+                                      ->type_name("N")
+                                      ->check(number_from(1));
+  const CLI::Option* const script = sim.add_option("--script", options.script,
+                                                   "Run this script (harness/script), nested steps "
+                                                   "included, instead of a scenario; - for stdin")
+                                        ->type_name("FILE");
   sim.add_option("--scenario", options.scenario,
-                 "Its name, or a settings file, - for stdin [steady, or the fault's]")
+                 "The scenario's name, or a settings file; - for stdin [steady, or the fault's]")
       ->type_name("NAME|FILE");
   const CLI::Option* const steps =
       sim.add_option("--steps", options.steps,
-                     "Accesses to memory after which writers stop [50000000, with --runs 100000]")
+                     "Memory accesses after which the writers stop [50000000; with --runs 100000]")
           ->type_name("N")
           ->check(number_from(1));
   sim.add_option("--cpus", options.cpus, "Virtual CPUs, each with a ring [the scenario's]")
       ->type_name("C")
       ->check(number_from(1, 64));
   sim.add_option("--set", options.sets,
-                 "Overrides a setting of the scenario; repeatable, the last one counts")
+                 "Override a setting of the scenario; repeatable, the last value wins")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();
   const CLI::Option* const fault =
-      sim.add_option("--fault", options.fault, "A faulty kernel or consumer, to see it found")
+      sim.add_option("--fault", options.fault,
+                     "Plant this fault in the kernel or the consumer; the run must find it")
           ->type_name("NAME");
   const CLI::Option* const list =
-      sim.add_flag("--list", options.list, "List scenarios, faults and settings, and end");
+      sim.add_flag("--list", options.list, "List scenarios, faults and settings, and exit");
   const CLI::Option* const json = sim.add_flag("--json", options.json, "Print the verdict as JSON");
   refuse_more(sim, {{list, {json}}, {script, {fault, json}}, {runs, {seed, steps, fault, json}}});
   return sim;

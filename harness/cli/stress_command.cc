@@ -42,7 +42,7 @@ std::string whole(double number) {
 std::string not_found(const stress::StressFault& fault) {
   const faults::Expected& expected = fault.expected(faults::Harness::Stress);
   if (is_found(expected)) {
-    return fmt::format("the fault {} was not found in this time: give more --seconds", fault.name);
+    return fmt::format("the fault {} was not found in that time: give more --seconds", fault.name);
   }
   if (!is_found(fault.expected(faults::Harness::ThreadSanitizer))) {
     return fmt::format("the fault {} was not found, and cannot be found here: {}", fault.name,

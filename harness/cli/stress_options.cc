@@ -38,12 +38,12 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
   CLI::App& stress = *app.add_subcommand(
       "stress",
       "Real threads and processes write to perf rings as the kernel does, interrupted at any\n"
-      "step, while the real consumer drains them: is each record whole, in order, once, and\n"
-      "accounted for?");
+      "step, while the real consumer drains them. Checks that each record is whole, in order,\n"
+      "delivered once, and accounted for.");
   stress.add_option("--seconds", options.run.seconds, "How long to run [1]")
       ->type_name("S")
       ->check(seconds());
-  stress.add_option("--rings", options.run.rings, "Rings in a round, at most [3]")
+  stress.add_option("--rings", options.run.rings, "The maximum number of rings in a round [3]")
       ->type_name("N")
       ->check(number_from(1, kRingsMax));
   stress.add_option("--pages", options.run.pages, "Data pages of each ring [1 or 2, at random]")
@@ -57,17 +57,17 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
       stress.add_flag("--sleepers", options.sleepers, "Only the part in which consumers sleep"),
       stress.add_flag("--processes", options.processes,
                       "Only the part in which writers are killed")};
-  stress.add_flag("--keep-going", options.run.keep_going, "Do not end with the first violation");
+  stress.add_flag("--keep-going", options.run.keep_going, "Do not stop at the first violation");
   const CLI::Option* const json =
       stress.add_flag("--json", options.json, "Print the verdict as JSON");
   const CLI::Option* const fault =
       stress
           .add_option("--fault", options.fault,
-                      "Plant this fault, which must be found; --list says by what")
+                      "Plant this fault, which the run must find; --list says what finds it")
           ->type_name("NAME")
           ->check(one_of_many(fault_names(), "perfring stress --list"));
   const CLI::Option* const list =
-      stress.add_flag("--list", options.list, "List the faults, and end");
+      stress.add_flag("--list", options.list, "List the faults, and exit");
   std::vector<const CLI::Option*> with_fault;
   for (const CLI::Option* const option : stress.get_options()) {
     if (std::ranges::find(parts, option) == std::end(parts)) with_fault.push_back(option);

@@ -103,7 +103,7 @@ bool ended_well(const std::string& command, const OneRun& run, const ProcessLimi
     return false;
   }
   if (ended.exit_code == kKilled && run.late) {
-    cell.worsen(Outcome::Hangs, fmt::format("no end within {} s", limits.seconds));
+    cell.worsen(Outcome::Hangs, fmt::format("it did not end within {} s", limits.seconds));
     return false;
   }
   // The kernel kills an adapter that ignores SIGXCPU a second later.
@@ -131,8 +131,8 @@ std::expected<Printed, std::string> parse_printed(std::string_view out) {
 namespace {
 
 std::string why_no_tail(const Printed& printed) {
-  return printed.tail ? "it printed more behind its tail: that is its last line"
-                      : "it printed no tail: that is its last line";
+  return printed.tail ? "it printed more after its tail line, which must be the last"
+                      : "it printed no tail line, which must be the last";
 }
 
 std::string why_no_line(const std::string& line) {
@@ -154,7 +154,7 @@ bool adapters_turn(const std::string& command, const Vector& vector, const Turn&
     return false;
   }
   if (image.page().data_tail != *printed->tail) {
-    cell.worsen(Outcome::Garbage, fmt::format("it says tail {}, and the ring has {}",
+    cell.worsen(Outcome::Garbage, fmt::format("it printed tail {}, but the ring has {}",
                                               *printed->tail, image.page().data_tail));
   }
   judge_turn(*vector.of, so_far, turn.expected, printed->events, cell);

@@ -95,13 +95,13 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
       {"sh -c 'exec head -c 200000 /dev/zero >" + ::testing::TempDir() + "/too_large'",
        Outcome::Floods, "100000 bytes of output"},
       {"sh -c '[ $(ulimit -Hc) = 0 ] || exit 4'", Outcome::NotRun, "it printed no tail"},
-      {"true", Outcome::NotRun, "it printed no tail: that is its last line"},
+      {"true", Outcome::NotRun, "it printed no tail line, which must be the last"},
       {"echo hello", Outcome::NotRun, "a line that is not in the protocol: 'hello"},
       {"sh -c 'echo zz; echo tail 0'", Outcome::NotRun, "'zz': print other text to stderr"},
-      {"sh -c 'echo tail 0; echo error'", Outcome::NotRun, "it printed more behind its tail"},
+      {"sh -c 'echo tail 0; echo error'", Outcome::NotRun, "it printed more after its tail line"},
       {"sh -c 'echo zz; exit 3'", Outcome::Crashes, "exit code 3"},
       {"yes zz", Outcome::Floods, "100000 bytes of output"},
-      {"sh -c 'echo tail 32'", Outcome::Garbage, "it says tail 32, and the ring has 0"},
+      {"sh -c 'echo tail 32'", Outcome::Garbage, "it printed tail 32, but the ring has 0"},
       {"sh -c 'echo tail 0'", Outcome::Loses, "not delivered: sample of 20 bytes"},
   };
   for (const auto& [command, outcome, detail] : ways) {
@@ -112,7 +112,7 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
   EXPECT_THROW(adapter("/nonexistent/adapter"), CannotRun);
   const Cell sleeps = adapter("sh -c 'sleep 60'", 0.3);
   EXPECT_EQ(sleeps.outcome, Outcome::Hangs);
-  EXPECT_THAT(sleeps.detail, HasSubstr("no end within 0.3 s"));
+  EXPECT_THAT(sleeps.detail, HasSubstr("it did not end within 0.3 s"));
 }
 
 // Like a kernel's ring, the file has a fixed length: the adapter's call fails, and this process can

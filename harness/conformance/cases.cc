@@ -147,7 +147,7 @@ Done Reader::begin(const Words& words) {
   if (const Done done = end_of_case(); !done) return done;
   const bool known = words.size() == 4 && (words[3] == "reachable" || words[3] == "hostile");
   if (!known || !number(words[2])) return std::unexpected("case ID SINCE reachable|hostile");
-  if (!ids_.emplace(words[1]).second) return std::unexpected("there are two of this id");
+  if (!ids_.emplace(words[1]).second) return std::unexpected("this id is used twice");
   suite.cases.push_back({.id = std::string{words[1]},
                          .title = {},
                          .since = *number(words[2]),

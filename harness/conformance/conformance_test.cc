@@ -67,7 +67,7 @@ TEST(CasesTest, TextThatIsNoCaseIsRefusedWithItsLine) {
       {"case a 1 hostile\noutput 4\ncpus 2\n", "a setting after the first step"},
       {"case a 1 hostile\ncpus 2\ndrain\nexpect lost 1\n", "'lost' is not understood"},
       {"case a 1 hostile\ncpus 2\ndrain\nexpect bad\n", "'bad' is not understood"},
-      {"case a 1 hostile\ntitle x\nfacts K1\ndrain\ncase a 1 hostile\n", "two of this id"},
+      {"case a 1 hostile\ntitle x\nfacts K1\ndrain\ncase a 1 hostile\n", "this id is used twice"},
   };
   for (const auto& [text, why] : refused) {
     const auto parsed = parse_suite(text);
@@ -305,7 +305,7 @@ TEST_F(JudgeTest, AnErrorThatComesOnceMoreIsJudgedAsInOneTurn) {
   EXPECT_THAT(again.accepted, ::testing::ElementsAre(Accept::Errors));
   EXPECT_EQ(again.detail, "a second error for one malformed record");
   const Cell twice = in_two_turns(off, wanted, {error}, {first, error});
-  EXPECT_EQ(twice.detail, "delivered once more: " + to_text(first));
+  EXPECT_EQ(twice.detail, "delivered again: " + to_text(first));
   const Case& plain = the("one-record");
   EXPECT_EQ(in_two_turns(plain, {whole(0)}, {whole(0)}, {error}).outcome, Outcome::Garbage);
   EXPECT_EQ(in_two_turns(plain, {whole(0)}, {}, {whole(0)}).outcome, Outcome::Garbage);
@@ -314,7 +314,7 @@ TEST_F(JudgeTest, AnErrorThatComesOnceMoreIsJudgedAsInOneTurn) {
 TEST_F(JudgeTest, ARecordThatComesAgainIsGarbage) {
   const Cell cell = judged({first, first, error});
   EXPECT_EQ(cell.outcome, Outcome::Garbage);
-  EXPECT_THAT(cell.detail, HasSubstr("once more"));
+  EXPECT_THAT(cell.detail, HasSubstr("delivered again"));
 }
 
 TEST_F(JudgeTest, AnIntactRecordThatIsMissingIsLost) {

@@ -88,18 +88,18 @@ MapAnswer EmulatedCalls::map(pid_t thread, const MapCall& call) {
     return MapAnswer{.error = EINVAL};
   };
   if (call.length % 4096 != 0 || !std::has_single_bit(pages)) {
-    return refused("a control page and a power of two of data pages");
+    return refused("it must have a control page and a power of two of data pages");
   }
   if ((call.flags & MAP_SHARED) == 0 || call.offset != 0 || call.length > kRingMax) {
-    return refused("shared, from offset 0 on, 64 MiB at most");
+    return refused("it must be shared, from offset 0, and of at most 64 MiB");
   }
   if (!event->memory.empty() && event->memory.size() != call.length) {
-    return refused("the ring is mapped already, with another length");
+    return refused("the ring is already mapped with another length");
   }
   if ((call.protection & PROT_WRITE) == 0) {
-    playing_.on_not_emulated("an overwritable ring, one that is mapped for reading only,");
+    playing_.on_not_emulated("an overwritable ring, that is, a ring mapped read-only,");
   }
-  if ((call.flags & MAP_FIXED) != 0) playing_.on_not_emulated("a ring at an address of its own");
+  if ((call.flags & MAP_FIXED) != 0) playing_.on_not_emulated("a ring at a fixed address");
   mapping_ = event;
   if (!event->memory.empty()) return {.is_ring = true};
   if (!make_memory(*event, call.length)) return {};
@@ -145,7 +145,7 @@ CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
     event->take_flag();  // K28
     // A report clears the kernel's flag even if EPOLLIN was not asked for (K26).
     if ((asked.events & (EPOLLIN | EPOLLRDNORM)) != EPOLLIN) {
-      playing_.on_not_emulated("epoll for other than EPOLLIN");
+      playing_.on_not_emulated("epoll for events other than EPOLLIN");
     }
   }
   asked.events &= ~std::uint32_t{EPOLLOUT | EPOLLWRNORM};  // an eventfd is always ready for them

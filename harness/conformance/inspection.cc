@@ -35,9 +35,9 @@ std::string wrong_with(const Malformed& bad, const perf_event_header& header,
       return "data_head and data_tail are impossible: further apart than the ring, or not "
              "8-aligned";
     case Defect::BadSize:
-      return fmt::format(
-          "header.size {}: {}", header.size,
-          header.size > available ? "exceeds what is available" : "not a multiple of 8 from 8 on");
+      return fmt::format("header.size {}: {}", header.size,
+                         header.size > available ? "exceeds the unread bytes"
+                                                 : "not a multiple of 8, or less than 8");
     case Defect::BadSample:
       return "the raw size exceeds the record";
     case Defect::BadLost:
@@ -83,7 +83,8 @@ InspectedRing vector_ring(const Json& one, std::size_t turn) {
     return std::uint64_t{std::stoull(text.get<std::string>())};
   };
   const std::size_t pages = one.at("pages");
-  if (!std::has_single_bit(pages) || pages > 1024) throw std::invalid_argument{"its pages"};
+  if (!std::has_single_bit(pages) || pages > 1024)
+    throw std::invalid_argument{"its pages are not a power of two up to 1024"};
   ring.data.resize(pages * kPage);
   ring.sample_type = one.at("sample_type");
   ring.sample_id_all = one.at("sample_id_all");
@@ -98,7 +99,7 @@ InspectedRing vector_ring(const Json& one, std::size_t turn) {
       const auto bytes = bytes_of(write.at(1).get<std::string>());
       const std::size_t at = write.at(0);
       if (!bytes || at > ring.data.size() || bytes->size() > ring.data.size() - at) {
-        throw std::invalid_argument{"a write that leads out of the ring"};
+        throw std::invalid_argument{"a write outside the ring"};
       }
       std::ranges::copy(*bytes, ring.data.begin() + static_cast<std::ptrdiff_t>(at));
     }
@@ -223,7 +224,8 @@ std::string to_text(const Inspection& of, bool colours) {
                                  of.size, of.tail, of.head, counted(of.unread, "byte"));
   if (!of.says_sample_type) {
     text +=
-        "samples are assumed to have RAW alone: their type is not in the ring (--sample-type)\n";
+        "samples are assumed to have only RAW: the ring does not contain their type "
+        "(--sample-type)\n";
   }
   for (const Explained& each : of.records) {
     const bool bad = !each.wrong.empty();
@@ -236,7 +238,7 @@ std::string to_text(const Inspection& of, bool colours) {
     }
     text += fmt::format("\n    perfring delivers: {}\n", each.delivers);
   }
-  return text + fmt::format("data_tail goes to {:#x}\n", of.tail_after);
+  return text + fmt::format("data_tail moves to {:#x}\n", of.tail_after);
 }
 
 Json to_json(const Inspection& of) {

@@ -37,7 +37,7 @@ class Judgement {
     if (found == expected_.end()) {
       const bool again = std::any_of(expected_.begin(), from,
                                      [&](const Event& each) { return is_that(each, seen); });
-      cell_.worsen(Outcome::Garbage, (again ? "delivered once more: " : "nobody wrote: ") +
+      cell_.worsen(Outcome::Garbage, (again ? "delivered again: " : "nobody wrote: ") +
                                          to_text(seen) + due_in_place_of(seen));
       return;
     }

@@ -134,7 +134,7 @@ class Collector final : public rig::MemoryObserver {
       const auto offset = reinterpret_cast<std::uintptr_t>(part.data()) -
                           reinterpret_cast<std::uintptr_t>(data.data());
       if (part.empty() || (offset <= data.size() && part.size() <= data.size() - offset)) continue;
-      cell_.worsen(Outcome::OutOfBounds, "a slice that leads out of the ring");
+      cell_.worsen(Outcome::OutOfBounds, "a slice that extends outside the ring");
       return {};
     }
     const Sample joined{head, tail};
@@ -222,7 +222,7 @@ Cell run_fault(std::string_view name, const Vector& vector) {
   if (found == planted().end()) throw std::logic_error{"no fault " + std::string{name}};
   if (!raw_alone(vector)) {
     Cell cell;
-    cell.worsen(Outcome::NotRun, "the planted consumers take RAW alone");
+    cell.worsen(Outcome::NotRun, "the planted consumers take only RAW");
     cell.unsupported = true;
     return cell;
   }

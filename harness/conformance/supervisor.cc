@@ -53,8 +53,8 @@ void PlayedRings::judge_unread(Cell& cell, bool sleeps) const {
     const Tails now = each.now();
     if (now.moved() >= now.published() || !is_announced(*each.event)) continue;
     cell.worsen(Outcome::Loses,
-                (sleeps ? "it slept on what had been announced to it: "
-                        : "it went on waiting, and did not read what was announced to it: ") +
+                (sleeps ? "it slept although records were announced to it: "
+                        : "it kept waiting, and did not read the records announced to it: ") +
                     to_text(now));
   }
 }
@@ -189,7 +189,7 @@ void Supervisor::add_to_detail(Cell& cell) const {
     add("it was killed, because SIGINT did not end it");
   }
   if (cell.outcome > Outcome::Acceptable && process_.is_set_uid()) {
-    add("a program that is traced has no privilege of its set-uid bit");
+    add("a traced program gets no privilege from its set-uid bit");
   }
 }
 
@@ -219,7 +219,7 @@ bool Supervisor::ended_well() {
       signal == SIGKILL && process_.cpu_seconds() >= static_cast<double>(limits_.cpu_seconds);
   const bool floods = process_.printed_bytes() >= limits_.output;
   if (!floods && (signal == SIGXCPU || killed_ || (out_of_cpu && sigints_ == 0))) {
-    cell_.worsen(Outcome::Hangs, "no end" + rings_.positions());
+    cell_.worsen(Outcome::Hangs, "it did not end" + rings_.positions());
     return false;
   }
   const int code = signal != 0 ? 128 + signal : WEXITSTATUS(status);
@@ -258,7 +258,7 @@ Cell Supervisor::judge() {
   if (!rings_.is_over()) return not_run("it ended before the case did", false);
   const std::string out = process_.out();
   const auto seen = reader_.read(out);
-  if (!seen) return not_run("its output is not understood: " + seen.error(), true);
+  if (!seen) return not_run("its output cannot be parsed: " + seen.error(), true);
   judge_streams(case_, rings_.expected(), *seen, cell_);
   rings_.judge_tails(cell_);
   if (cell_.outcome == Outcome::Loses && out.empty()) cell_.detail += " (it printed nothing)";

@@ -37,11 +37,11 @@ bool is_fault(int signal) {
 // Like checked(), but for a call that a container may forbid.
 void check_allowed(long rc, const char* what) {
   if (rc >= 0) return;
-  throw CannotRun{fmt::format(
-      "this system lets no program be supervised: {}: {}: allow seccomp and ptrace (docker run "
-      "--security-opt seccomp=unconfined --cap-add SYS_PTRACE), or give an --adapter, which needs "
-      "neither",
-      what, std::strerror(errno))};
+  throw CannotRun{
+      fmt::format("programs cannot be supervised on this system: {}: {}: allow seccomp and ptrace "
+                  "(docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE), or give an "
+                  "--adapter, which needs neither",
+                  what, std::strerror(errno))};
 }
 
 os::Fd memory_file() {
@@ -121,7 +121,7 @@ void TracedProcess::ended(const os::Waited& thread) {
 
 void TracedProcess::start(const std::vector<std::string>& command, const ProcessLimits& limits) {
 #ifndef __x86_64__
-  throw CannotRun{"programs as they are can be run on x86-64 alone: give an --adapter"};
+  throw CannotRun{"unmodified programs can be run only on x86-64: give an --adapter"};
 #endif
   std::vector<sock_filter> program = filter_of_subjects();
   std::array<int, 2> up{};

@@ -76,7 +76,7 @@ std::optional<std::string> first_difference(std::span<const std::byte> expected,
   const auto at = static_cast<std::size_t>(
       std::mismatch(expected.begin(), expected.end(), actual.begin()).first - expected.begin());
   const std::size_t line = at / 8 * 8;
-  return fmt::format("the ring's byte {}: from {} on the kernel has{}, the simulated kernel{}", at,
+  return fmt::format("the ring's byte {}: from {} on, the kernel has{}, the simulated kernel{}", at,
                      line, hex(expected.subspan(line, 8)), hex(actual.subspan(line, 8)));
 }
 

@@ -62,8 +62,8 @@ kernel::Word live_word() {
 std::optional<std::string> why_not_live(const script::Settings& settings) {
   const bool is_64 = live_word() == kernel::Word::k64;
   if (settings.word == live_word() && settings.start == 0) return std::nullopt;
-  return is_64 ? "this live kernel has 64 bits, and starts at 0"
-               : "this live kernel has 32 bits, and starts at 0";
+  return is_64 ? "this live kernel has 64 bits, and its positions start at 0"
+               : "this live kernel has 32 bits, and its positions start at 0";
 }
 
 std::optional<std::string> why_not_live(const script::Script& so_far) {
@@ -73,7 +73,7 @@ std::optional<std::string> why_not_live(const script::Script& so_far) {
     if (auto why = why_not_live(so_far.settings)) return why;
   }
   if (so_far.steps.empty() || so_far.steps.back().depth == 0) return std::nullopt;
-  return "a nested step, which a real kernel cannot be made to do";
+  return "a nested step, which a real kernel cannot be forced to do";
 }
 
 std::expected<live::Emitter, std::string> make_emitter() {
@@ -219,7 +219,7 @@ std::int64_t LiveReference::output(const script::Step& step) {
   // A record longer than the ring overwrites itself, including its TIME.
   const bool whole = lost + 8 * 10 + step.number <= ring_.size();
   if (whole && (time_ < before || time_ > after)) {
-    throw std::runtime_error{"TIME is not of when the sample was written"};
+    throw std::runtime_error{"TIME is not the time at which the sample was written"};
   }
   return rc;
 }

@@ -77,7 +77,7 @@ ReferenceStep RecordedReference::run(const script::Step&) {
 std::optional<std::string> RecordedReference::ring_difference(std::span<const std::byte> ring) {
   const auto digest = trace_.steps.at(next_ - 1).change.digest;
   if (!digest) return first_difference(ring_, ring);
-  if (*digest != digest_of(ring)) return "the ring's bytes: their digest is another";
+  if (*digest != digest_of(ring)) return "the ring's bytes: their digest differs";
   ring_.assign(ring.begin(), ring.end());
   return std::nullopt;
 }
@@ -156,11 +156,12 @@ std::expected<TracedStep, std::string> parse_seen(std::string_view text) {
   Words words{text};
   words.value(seen.result).name("head").value(seen.head).name("tail").value(seen.tail);
   words.name("lost").value(seen.lost[0]).value(seen.lost[1]).name("time").value(traced.step.time);
-  if (!words.good()) return std::unexpected("what was seen: RESULT head N tail N lost N N time N");
+  if (!words.good())
+    return std::unexpected("the observation must be RESULT head N tail N lost N N time N");
   if (const auto parsed = parse_change(words, traced.change); !parsed) {
     return std::unexpected(parsed.error());
   }
-  if (!words.done()) return std::unexpected("something wrong at the end of the line");
+  if (!words.done()) return std::unexpected("unexpected text at the end of the line");
   return traced;
 }
 
@@ -189,7 +190,7 @@ std::expected<bool, std::string> parse_origin(std::string_view line, KernelTrace
   } else {
     return false;
   }
-  if (!words.done()) return std::unexpected(name + ": no such value");
+  if (!words.done()) return std::unexpected(name + ": not a valid value");
   if (!trace.steps.empty()) return std::unexpected(name + ": after the first step");
   return true;
 }
@@ -202,7 +203,7 @@ Parsed parse_line(std::string_view line, KernelTrace& trace) {
     if (*origin) return {};
     const auto setting = script::parse_setting(line, trace.script.settings);
     if (!setting) return std::unexpected(setting.error());
-    if (!*setting) return std::unexpected("neither a setting nor STEP => WHAT WAS SEEN");
+    if (!*setting) return std::unexpected("neither a setting nor STEP => OBSERVATION");
     if (!trace.steps.empty()) return std::unexpected("a setting after the first step");
     return {};
   }
@@ -235,7 +236,7 @@ class Traces {
 
  private:
   Parsed begin(Words& words) {
-    if (!traces_.empty() && !complete()) return std::unexpected("the trace before has no step");
+    if (!traces_.empty() && !complete()) return std::unexpected("the previous trace has no step");
     const std::string name = words.next();
     if (name.empty() || !words.done()) return std::unexpected("trace: its name is one word");
     if (!names_.insert(name).second) return std::unexpected("a second trace '" + name + "'");

@@ -100,29 +100,29 @@ TEST(ParseTracesTest, AnErrorNamesLineAndReason) {
   EXPECT_EQ(error_of(""), "a trace without a step");
   EXPECT_EQ(error_of("page_size 5000"), "line 1: page_size: a power of two from 4096 to 65536");
   EXPECT_EQ(error_of("byte_order middle"), "line 1: byte_order: little or big");
-  EXPECT_EQ(error_of("cpu x"), "line 1: cpu: no such value");
-  EXPECT_EQ(error_of("ids 1"), "line 1: ids: no such value");
+  EXPECT_EQ(error_of("cpu x"), "line 1: cpu: not a valid value");
+  EXPECT_EQ(error_of("ids 1"), "line 1: ids: not a valid value");
   EXPECT_EQ(error_of("\npages 3"), "line 2: a ring of 3 pages: a power of two up to 1024");
-  EXPECT_EQ(error_of("poll"), "line 1: neither a setting nor STEP => WHAT WAS SEEN");
+  EXPECT_EQ(error_of("poll"), "line 1: neither a setting nor STEP => OBSERVATION");
   EXPECT_EQ(error_of("jump" + seen), "line 1: 'jump': not a step or a setting");
   EXPECT_EQ(error_of("output 1 second" + seen), "line 1: there is no second event: say 'events 2'");
   EXPECT_EQ(error_of("output 1" + seen + "\n> at 0 poll" + seen),
             "line 2: nothing was nested on a real kernel");
   EXPECT_EQ(error_of("poll => 0 head 0"),
-            "line 1: what was seen: RESULT head N tail N lost N N time N");
+            "line 1: the observation must be RESULT head N tail N lost N N time N");
   EXPECT_EQ(error_of("poll" + seen + " bytes 4095 0102"), "line 1: bytes outside the ring");
   EXPECT_EQ(error_of("poll" + seen + " bytes 0 012"), "line 1: bytes that are not hexadecimal");
   EXPECT_EQ(error_of("poll" + seen + " bytes 0 0g"), "line 1: bytes that are not hexadecimal");
   EXPECT_EQ(error_of("poll" + seen + " digest z"), "line 1: 'z' is not a digest");
   EXPECT_EQ(error_of("poll" + seen + " more"), "line 1: 'more': bytes or digest is expected");
   EXPECT_EQ(error_of("poll" + seen + " digest 1 2"),
-            "line 1: something wrong at the end of the line");
+            "line 1: unexpected text at the end of the line");
   EXPECT_EQ(error_of("poll" + seen + "\npages 2"), "line 2: a setting after the first step");
   EXPECT_EQ(error_of("poll" + seen + "\ncpu 2"), "line 2: cpu: after the first step");
   EXPECT_EQ(error_of("trace"), "line 1: trace: its name is one word");
   EXPECT_EQ(error_of("trace a b"), "line 1: trace: its name is one word");
-  EXPECT_EQ(error_of("trace a\npages 2\ntrace b"), "line 3: the trace before has no step");
-  EXPECT_EQ(error_of("pages 2\ntrace b"), "line 2: the trace before has no step");
+  EXPECT_EQ(error_of("trace a\npages 2\ntrace b"), "line 3: the previous trace has no step");
+  EXPECT_EQ(error_of("pages 2\ntrace b"), "line 2: the previous trace has no step");
   EXPECT_EQ(error_of("trace a\npoll" + seen + "\ntrace b"), "a trace without a step");
   EXPECT_EQ(error_of("trace a\npoll" + seen + "\ntrace a"), "line 3: a second trace 'a'");
 }

@@ -23,20 +23,20 @@ struct Explained {
 };
 constexpr std::array kReasons{
     Explained{Reason::InOrder, "in order",
-              "one thread plays kernel and consumer, and sees all stores at once and in program "
-              "order"},
+              "one thread plays kernel and consumer, and observes all stores at once and in "
+              "program order"},
     Explained{Reason::ThisProcessor, "this processor",
               "x86 and the compiler keep this order anyway; ThreadSanitizer and the model checker "
               "see that the fence is missing"},
     Explained{Reason::Suffices, "suffices",
-              "no invariant of the model checker depends on it: it proves that all hold without"},
+              "no invariant of the model checker depends on it: the model checker proves that all "
+              "hold without it"},
     Explained{Reason::NobodySleeps, "nobody sleeps",
-              "nobody waits to be woken; where there is a poll, it looks at the flag, which is "
-              "right"},
+              "nobody sleeps until a wakeup; a poll, if any, checks the flag, which is right"},
     Explained{Reason::FlagUnread, "flag unread",
-              "consumers sleep on an eventfd, and never read the flag that poll takes"},
+              "consumers sleep on an eventfd, and never read the flag that poll clears"},
     Explained{Reason::FenceForFence, "fence for fence",
-              "one fence in place of another, which no other harness distinguishes: planted in the "
+              "one fence replaces another, which no other harness distinguishes: planted in the "
               "model checker only"},
     Explained{Reason::OwnOfTheModel, "model's own",
               "it changes the model checker's word-by-word protocol, or a part of Drain that no "
@@ -46,21 +46,20 @@ constexpr std::array kReasons{
         "real kernels do it, so the simulated kernel does it as well, and the oracle expects it: "
         "planted in the model checker only"},
     Explained{Reason::Unwatched, "unwatched",
-              "this harness does not watch reads, and a read of too much changes nothing"},
+              "this harness does not watch reads, and reading too much changes nothing"},
     Explained{
         Reason::AroundMemory, "around memory",
-        "it reads data_head around the Memory that this harness counts reads by: not planted"},
+        "it reads data_head past the Memory with which this harness counts reads: not planted"},
     Explained{
         Reason::WaitLoop, "wait loop",
         "this harness has no wait loop, or its other rings hide the fault: not planted; a property "
         "finds it"},
-    Explained{
-        Reason::ShortRecords, "oversize",
-        "payloads are too short, or overwrite the ring, which the oracle then does not judge; a "
-        "property finds it"},
+    Explained{Reason::ShortRecords, "oversize",
+              "payloads are too short, or overwrite the ring, and then the oracle does not judge "
+              "it; a property finds it"},
     Explained{Reason::HostileRings, "hostile rings",
-              "no kernel writes such a size; a property and //fuzz:planted_fault have rings of any "
-              "bytes, and find it"},
+              "no kernel writes such a size; a property and //fuzz:planted_fault use rings of "
+              "arbitrary bytes, and find it"},
     Explained{Reason::RaceByChance, "by chance",
               "not a fault of order: a race is reported only if a run hits a window of a few "
               "instructions"},
@@ -69,16 +68,16 @@ constexpr std::array kReasons{
         Reason::OneRing, "one ring",
         "this harness has a consumer for each ring: not planted; the simulator has one for all"},
     Explained{Reason::NoKernel, "no kernel",
-              "rings of any bytes have no kernel: not planted; `kernel_script` runs scripts"},
+              "rings of arbitrary bytes have no kernel: not planted; `kernel_script` runs scripts"},
     Explained{Reason::NoConsumer, "no consumer",
-              "a step moves data_tail by the headers of records, without lib: not planted"},
+              "a step moves data_tail by the records' headers, without lib: not planted"},
     Explained{Reason::StepByStep, "step by step",
-              "the kernels are compared after each step, and no step interrupts another: by then "
-              "all is as it should be"},
+              "the kernels are compared after each step, when the fault's effect is over, because "
+              "no step interrupts another"},
     Explained{Reason::Quiet, "quiet", "the producer does not write while the consumer reads"},
-    Explained{Reason::WholeDrains, "whole drains", "every drain goes on to its end"},
+    Explained{Reason::WholeDrains, "whole drains", "every drain runs to its end"},
     Explained{Reason::Since52, "since 5.2",
-              "its kernel is of 5.2 or later, whose data_head never goes back"},
+              "its kernel is 5.2 or later, whose data_head never moves back"},
 };
 
 // The outcomes in the fuzz target hostile_ring, in the first seed (in the order of the seeds'
@@ -278,9 +277,9 @@ constexpr Fault of_many(const char* name, const char* what, oracle::Invariant fo
 }
 
 constexpr std::array kFaults{
-    of_many("trusts_fifo", "a merge takes each ring to be in the order of its keys", merged,
+    of_many("trusts_fifo", "a merge assumes that each ring is in the order of its keys", merged,
             "ManyRingsTest.FindsAMergeThatTrustsFifo"),
-    of_many("window_of_one", "a merge sorts no ring's records among themselves", late,
+    of_many("window_of_one", "a merge does not sort the records of a ring among themselves", late,
             "ManyRingsTest.FindsAWindowOfOne"),
     of_many("looks_before_the_clock", "a merge reads its clock after data_head", merged,
             "ManyRingsTest.FindsAMergeThatLooksBeforeItReadsTheClock"),
@@ -292,22 +291,22 @@ constexpr std::array kFaults{
             tail_honest, "ManyRingsTest.FindsAMergeThatReleasesOneRecordEarly"),
     of_many("drops_the_late", "a late event is dropped", tail_honest,
             "ManyRingsTest.FindsAMergeThatDropsTheLate"),
-    of_many("hides_the_late", "a late event does not say so", late,
+    of_many("hides_the_late", "a late event is not marked as late", late,
             "ManyRingsTest.FindsAMergeThatHidesTheLate"),
     of_many("sleeps_on_the_young", "a merge that holds events back waits for a wakeup", awake,
             "ManyRingsTest.FindsAConsumerThatSleepsOnTheYoung"),
     of_many("reads_one_ring", "a consumer of all rings reads only the one that was reported", awake,
             "ManyRingsTest.FindsAConsumerThatReadsOneRing"),
-    of_many("ignores_the_limit", "a round goes on past its limit", bounded,
+    of_many("ignores_the_limit", "a round continues past its limit", bounded,
             "ManyRingsTest.FindsARoundThatIgnoresItsLimit"),
-    of_many("sleeps_on_the_limit", "a consumer waits after a round that its limit has ended", awake,
+    of_many("sleeps_on_the_limit", "a consumer waits after a round that ended at its limit", awake,
             "ManyRingsTest.FindsAConsumerThatSleepsOnTheLimit"),
     of_many("sleeps_after_the_switch",
-            "wakeups are asked for again, and waited for without another look", awake,
+            "wakeups are switched on again, and waited for without checking the rings again", awake,
             "ManyRingsTest.FindsAConsumerThatSleepsAfterTheSwitch"),
-    of_many("forgets_the_gone", "the ring of a CPU that has gone is read no more", awake,
+    of_many("forgets_the_gone", "the ring of a CPU that went offline is no longer read", awake,
             "ManyRingsTest.FindsAConsumerThatForgetsTheGone"),
-    of_many("flushes_without_a_barrier", "a complete flush does not wait for the writers under way",
+    of_many("flushes_without_a_barrier", "a complete flush does not wait for writers in progress",
             no_loss, "ManyRingsTest.FindsAFlushWithoutABarrier"),
     of_many("barrier_after_the_round", "a complete flush waits for the writers after its round",
             no_loss, "ManyRingsTest.FindsABarrierAfterTheRound"),

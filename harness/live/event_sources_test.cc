@@ -55,7 +55,7 @@ TEST_F(LiveEventCallersTest, WrongAndForbiddenBreakpointsAreNamed) {
   };
   constexpr std::uint64_t kKernel = 0xffffffff81000000;
   const bool has_kprobes = has_pmu("kprobe");
-  const char* const kNoCode = "the kernel does not accept this sort of breakpoint at this address";
+  const char* const kNoCode = "the kernel does not accept this kind of breakpoint at this address";
   const auto code = []() -> std::string {
     const auto none = Sampler::open(
         {.events = {breakpoint(kKernel, Access::Execute)}, .target = this_thread()}, false);

@@ -255,7 +255,7 @@ TEST_F(PinTest, APathThatExistsIsRefused) {
   EXPECT_THAT(said, testing::StartsWith("bpf_obj_pin " + std::to_string(EEXIST) +
                                         " | `bpf_obj_pin` failed: File exists | "));
   EXPECT_THAT(said, AllOf(HasSubstr("bpf_obj_pin of " + path("events").string()),
-                          HasSubstr("remove the pin that is there")));
+                          HasSubstr("remove the existing pin")));
 }
 
 TEST_F(PinTest, AMissingFolderOrPinIsNamed) {

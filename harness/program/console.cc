@@ -233,8 +233,7 @@ std::expected<std::string, std::string> read_input(std::string_view option, cons
   if (content == Content::Binary) return text;
   if (text.empty()) return refused(option, path, "is empty");
   if (const std::size_t at = text.find('\0'); at != std::string::npos) {
-    return refused(option, path,
-                   fmt::format("is not text: its byte {} is 0: give a text file", at));
+    return refused(option, path, fmt::format("is not text: byte {} is 0: give a text file", at));
   }
   return text;
 }

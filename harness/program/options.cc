@@ -103,7 +103,7 @@ std::vector<std::string> names_of_commands(const CLI::App& app) {
 }
 
 Answer refused(const std::string& message) {
-  return {message + "\nRun with --help for what is accepted.", true};
+  return {message + "\nRun with --help for the accepted options.", true};
 }
 
 bool has_flag(CLI::App& app, const std::string& name) {
@@ -222,7 +222,7 @@ CLI::Validator no_longer_than(std::size_t bytes) {
 
 CLI::Validator not_empty() {
   return accepting([](const std::string& text) { return !text.empty(); },
-                   "something, or leave the option out");
+                   "a value, or leave the option out");
 }
 
 void refuse_more(CLI::App& command, std::vector<Alone> all) {

@@ -99,7 +99,7 @@ TEST(ParseTest, AcceptedOptionsAreStored) {
 
 TEST(ParseTest, ARefusedOptionIsNamedWithWhatIsAccepted) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases{
-      {{"--text", ""}, "--text: '' is not accepted: give something, or leave the option out"},
+      {{"--text", ""}, "--text: '' is not accepted: give a value, or leave the option out"},
       {{"--text="}, "'--text=' has no value after '='"},
       {{"--text"}, "--text: its value is missing"},
       {{"--text", "a", "--text", "b"}, "--text is given 2 times: give it once"},
@@ -115,7 +115,7 @@ TEST(ParseTest, ARefusedOptionIsNamedWithWhatIsAccepted) {
     const auto answer = parse_words(words);
     ASSERT_TRUE(answer.has_value()) << message;
     EXPECT_TRUE(answer->refused);
-    EXPECT_EQ(answer->text, message + "\nRun with --help for what is accepted.");
+    EXPECT_EQ(answer->text, message + "\nRun with --help for the accepted options.");
   }
 }
 

@@ -115,7 +115,7 @@ TEST(ReadInputTest, RefusesWithTheOptionTheFileAndTheReason) {
   EXPECT_EQ(read_input("--file", "/dev/null").error(), "--file: '/dev/null' is empty");
   EXPECT_THAT(read_input("--file", "/dev/zero").error(), HasSubstr("is larger than 1 MiB"));
   EXPECT_THAT(read_input("--file", file_of(std::string{"ab\0", 3})).error(),
-              HasSubstr("is not text: its byte 2 is 0"));
+              HasSubstr("is not text: byte 2 is 0"));
 }
 
 TEST(ReadInputTest, BinaryContentMayHoldAnyByte) {

@@ -49,7 +49,8 @@ void occupy_standard_descriptors() {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     if (opened == fd) continue;
-    write_error(": fcntl says that a standard descriptor is closed, and open does not give it\n");
+    write_error(
+        ": fcntl says that a standard descriptor is closed, but open does not return that one\n");
     std::_Exit(kUsageOrEnvironment);
   }
 }
@@ -61,7 +62,7 @@ void enter_user_folder() {
 }
 
 int out_of_memory() {
-  write_error(": out of memory: give it more (ulimit -v), or ask for less (rings, pages, CPUs)\n");
+  write_error(": out of memory: raise the limit (ulimit -v), or use fewer rings, pages or CPUs\n");
   return kUsageOrEnvironment;
 }
 
@@ -102,7 +103,7 @@ int run_program(std::string_view name, int (*body)(int, char**), int argc, char*
     } catch (const std::system_error& error) {
       return fail("the system refused: " + refusal(error));
     } catch (const std::exception& error) {
-      return fail(std::string{"an error of the program itself, please report it: "} + error.what());
+      return fail(std::string{"an internal error, please report it: "} + error.what());
     }
   } catch (const std::exception&) {  // no memory for that message
     return out_of_memory();

@@ -136,33 +136,35 @@ std::expected<void, std::string> PerfData::read_header() {
       section_of(source_, {0, std::min<std::uint64_t>(sizeof(Header), source_.size)}).value_or("");
   if (!is_perf_data(begin)) return std::unexpected("it is not a perf.data file");
   if (begin.starts_with(kOlder)) {
-    return std::unexpected("it is of perf before Linux 3.1, in a form that is not read");
+    return std::unexpected(
+        "it was recorded by a perf before Linux 3.1, in a format that perfring does not read");
   }
   if (!begin.starts_with(internal::kOwnMagic)) {
     return std::unexpected(
-        "it was made on a machine of the other byte order: decode it on one of those, or let "
-        "perf script -D print it here");
+        "it was recorded on a machine with the other byte order: decode it on such a machine, or "
+        "print it here with perf script -D");
   }
   if (at<std::uint64_t>(begin, 8) == kPipeHeaderSize) return read_piped_events();
   const auto header = at<Header>(begin, 0);
-  if (!header || header->size < sizeof *header) return std::unexpected("its header is cut off");
+  if (!header || header->size < sizeof *header) return std::unexpected("its header is truncated");
   const auto attrs = section_of(source_, header->attrs);
-  if (!attrs) return std::unexpected("its events are cut off");
+  if (!attrs) return std::unexpected("its events are truncated");
   constexpr std::size_t kSmallest = 64 + sizeof(Section);  // PERF_ATTR_SIZE_VER0
   if (header->attr_size < kSmallest || attrs->empty() || attrs->size() % header->attr_size != 0) {
-    return std::unexpected(
-        fmt::format("its events have {} bytes each, of {}", header->attr_size, attrs->size()));
+    return std::unexpected(fmt::format("its events have {} bytes each, in a section of {} bytes",
+                                       header->attr_size, attrs->size()));
   }
   if (auto done = read_events(*attrs, static_cast<std::size_t>(header->attr_size)); !done) {
     return done;
   }
-  if (header->data.offset > source_.size) return std::unexpected("its records are cut off");
+  if (header->data.offset > source_.size) return std::unexpected("its records are truncated");
   const std::uint64_t left = source_.size - header->data.offset;
   // A perf that was killed leaves a size of 0: everything up to the end of the file is records.
   const bool is_unfinished = header->data.size == 0 && left != 0;
   const std::uint64_t length = is_unfinished ? left : std::min(header->data.size, left);
   if (header->data.size > left) {
-    cut_off_ = fmt::format("the file has {} of {} bytes of records", left, header->data.size);
+    cut_off_ =
+        fmt::format("the file has only {} of its {} bytes of records", left, header->data.size);
   }
   begin_ = header->data.offset;
   end_ = begin_ + length;
@@ -178,7 +180,7 @@ std::expected<void, std::string> PerfData::read_events(std::string_view attrs, s
     const auto section = at<Section>(attrs, begin + size);
     const auto ids = section ? section_of(source_, *section) : std::nullopt;
     if (!ids || (all_ids += ids->size()) > kSectionMax) {
-      return std::unexpected("the ids of its events are cut off");
+      return std::unexpected("the ids of its events are truncated");
     }
     for (std::size_t i = 0; i + sizeof(std::uint64_t) <= ids->size(); i += sizeof(std::uint64_t)) {
       event.ids.push_back(*at<std::uint64_t>(*ids, i));
@@ -210,7 +212,7 @@ std::expected<void, std::string> PerfData::read_piped_events() {
     events_.push_back(std::move(event));
     return true;
   });
-  if (!is_whole || events_.empty()) return std::unexpected("its events are cut off");
+  if (!is_whole || events_.empty()) return std::unexpected("its events are truncated");
   return {};
 }
 
@@ -233,7 +235,8 @@ std::expected<void, std::string> PerfData::tell_apart() {
            a.build_id == b.build_id;
   };
   if (by_id_ || std::ranges::all_of(events_, same)) return {};
-  return std::unexpected("its events differ, and their records do not say whose they are");
+  return std::unexpected(
+      "its events have different layouts, and the records have no id to tell them apart");
 }
 
 // Returns the bytes from `at` on: at least the length of the longest record, or all that are left.
@@ -259,7 +262,7 @@ std::string PerfData::for_each(const std::function<bool(const Record&)>& each) {
     begin += header->size;
     const auto behind = length_behind(text_of(record.bytes), header->type);
     if (!each(record)) return {};
-    if (!behind || *behind > end_ - begin) return "the data behind a record are cut off";
+    if (!behind || *behind > end_ - begin) return "the data after a record are truncated";
     begin += *behind;
   }
   return cut_off_;

@@ -295,7 +295,7 @@ TEST(PerfDataTest, AFileThatCannotBeReadIsRefusedWithTheReason) {
   EXPECT_NE(error("PERFDATA" + file.substr(8)).find("not a perf.data"), std::string::npos);
   const std::vector<PerfDataEvent> apart{event_of(PERF_SAMPLE_TIME, {1}),
                                          event_of(PERF_SAMPLE_IP, {2})};
-  EXPECT_NE(error(file_of(apart, records())).find("whose they are"), std::string::npos);
+  EXPECT_NE(error(file_of(apart, records())).find("tell them apart"), std::string::npos);
 }
 
 TEST(PerfDataTest, AuxDataBehindARecordArePassedOver) {

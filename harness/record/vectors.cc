@@ -87,7 +87,7 @@ perf_event_attr attr_of(const Json& fields) {
 // attr lacks are 0.
 perf_event_attr attr_of(std::vector<std::byte> bytes) {
   constexpr std::size_t kSmallest = 64;  // PERF_ATTR_SIZE_VER0
-  if (bytes.size() < kSmallest) throw Refused{"field 'attr_hex' has less than 64 bytes"};
+  if (bytes.size() < kSmallest) throw Refused{"field 'attr_hex' has fewer than 64 bytes"};
   bytes.resize(sizeof(perf_event_attr));
   perf_event_attr attr;
   std::memcpy(&attr, bytes.data(), sizeof attr);
@@ -146,10 +146,9 @@ VectorsRead read_vectors(std::string_view text) {
     if (!vector) {
       read.refused.push_back(fmt::format("line {}: {}", number, vector.error()));
     } else if (vector->arch.contains(kLittle ? "big endian" : "little endian")) {
-      read.refused.push_back(
-          fmt::format("line {}: {} was made on a machine of the other byte order: decode it on one "
-                      "of those",
-                      number, in_quotes(vector->name)));
+      read.refused.push_back(fmt::format(
+          "line {}: {} is from a machine with the other byte order: decode it on such a machine",
+          number, in_quotes(vector->name)));
     } else {
       read.vectors.push_back(*std::move(vector));
     }

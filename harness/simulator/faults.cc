@@ -38,7 +38,7 @@ constexpr const char* kOtherBytes =
 constexpr const char* kTooMany = "unread: a ring of 4096 holds 4088";
 constexpr const char* kFlush =
     "a complete flush has left [0-9]+ bytes that were reserved before it";
-constexpr const char* kAsleep = "the consumer waits for a wakeup beside [0-9]+ records";
+constexpr const char* kAsleep = "the consumer waits for a wakeup although [0-9]+ unread records";
 constexpr const char* kAgain = "was delivered again, where due was";
 constexpr const char* kMoved = "data_tail moved by [0-9]+ in a drain; events: [0-9]+, of at least";
 constexpr const char* kTooSoon = "was delivered with the key [0-9]+, where all lower than";
@@ -119,12 +119,12 @@ constexpr Where kWhere[] = {
     {"releases_one_early", "merge", "", "data_tail is [0-9]+, past .*, which was not delivered"},
     {"drops_the_late", "merge_stalls", "", "data_tail is [0-9]+, past .*, which was not delivered"},
     {"hides_the_late", "merge_stalls", "", "is said to be in time, with the key"},
-    {"sleeps_on_the_young", "merge", "", "waits for a wakeup beside records that it holds back"},
+    {"sleeps_on_the_young", "merge", "", "waits for a wakeup although it holds records back"},
     {"reads_one_ring", "turns", "cpus 2\n", kAsleep},
     {"ignores_the_limit", "turns", "", "a round has delivered more than its limit"},
     {"sleeps_on_the_limit", "turns", "", kAsleep},
     {"sleeps_after_the_switch", "switching", "",
-     "steps more beside a record that nobody announces"},
+     "steps more although an unread record will not be announced"},
     {"forgets_the_gone", "hotplug", "rings 1\ntimeout 0\n", kAsleep},
     {"flushes_without_a_barrier", "flushes", "", kFlush},
     {"barrier_after_the_round", "flushes", "", kFlush},

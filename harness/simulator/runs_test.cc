@@ -54,7 +54,7 @@ TEST(SettingsTest, AnImpossibleValueIsNamedWithItsLine) {
               HasSubstr("storm.txt, line 2: start: 12 is not a multiple of 8"));
   EXPECT_THAT(impossible({.ring{.pages = 3}}), HasSubstr("pages: 3"));
   EXPECT_THAT(impossible({.ring{.start = 12}}), HasSubstr("start: 12"));
-  EXPECT_THAT(impossible({.ring{.events = 2}}), HasSubstr("the ring: it is of one event"));
+  EXPECT_THAT(impossible({.ring{.events = 2}}), HasSubstr("the ring: it must have one event"));
 }
 
 TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
@@ -75,8 +75,8 @@ TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
       {"rings 3", "rings: 3 excludes a payload_min below 16"},
       {"rings 3\npages 64\npayload_min 16\npayload_max 70000",
        "rings: 3 excludes a payload_max above 65516"},
-      {"rings 1\nlatency 5\ntimeout 0", "latency: it is for"},
-      {"rings 1\nlatency 5\nwakeup_events 2", "latency: it is for"},
+      {"rings 1\nlatency 5\ntimeout 0", "latency: it needs"},
+      {"rings 1\nlatency 5\nwakeup_events 2", "latency: it needs"},
   };
   for (const auto& [text, reason] : cases) {
     const auto parsed = parse_settings(text, "x");

@@ -127,50 +127,48 @@ constexpr std::array kScenarios{
     Scenario{"huge_records", "up to the largest payload that fits a record's size field",
              "pages 64\npayload_min 20000\npayload_max 65516\ninterval_log2 13\n"
              "break_one_in 10\nthrow_one_in 20\n"},
-    Scenario{"oversize",
-             "payloads too large for the size field, which the kernel writes all the "
-             "same",
+    Scenario{"oversize", "payloads too large for the size field, which the kernel writes anyway",
              "pages 512\npayload_min 8\npayload_max 200000\ninterval_log2 16\n"
              "break_one_in 10\n"},
-    Scenario{"nested_storm", "interrupts in interrupts, in the midst of every output",
+    Scenario{"nested_storm", "nested interrupts in the middle of every output",
              "cpus 1\npages 2\ninterrupts 90\ninterval_log2 5\nbreak_one_in 40\n"
              "throw_one_in 200\n"},
     Scenario{"before_5_2",
-             "an older kernel, whose data_head goes back for a moment where interrupts come",
+             "an older kernel, whose data_head moves back for a moment at some interrupts",
              "cpus 1\npages 1\nbefore_5_2 1\npayload_min 16\npayload_max 40\ninterrupts 60\n"
              "interval_log2 3\nburst_max 20\nbreak_one_in 40\nthrow_one_in 200\n"},
-    Scenario{"crossing_4gib", "positions of a 32-bit kernel that pass 2^32",
+    Scenario{"crossing_4gib", "the positions of a 32-bit kernel, which pass 2^32",
              "word 32\nstart 4294901760\npages 4\npayload_min 16\npayload_max "
              "200\nbreak_one_in 40\n"
              "throw_one_in 200\n"},
     Scenario{"pause", "a consumer that pauses the ring now and then",
              "pages 2\npause_one_in 4\nbreak_one_in 40\n"},
-    Scenario{"watermark_starvation", "a watermark that most of the waits never see",
+    Scenario{"watermark_starvation", "a watermark that most waits do not reach",
              "pages 4\nwakeup_watermark 12288\ntimeout 20000\nidle_max 2000\nbreak_one_in 40\n"},
-    Scenario{"hostile", "a ring whose headers and positions are anything, at any moment",
+    Scenario{"hostile", "a ring whose headers and positions are arbitrary at any moment",
              "pages 1\nhostile 1\ncallback_max 20\nbreak_one_in 40\nthrow_one_in 200\n"},
     Scenario{"turns",
-             "one consumer of all rings, in turns, which never waits for more than a wakeup",
+             "one consumer of all rings, in turn, which waits for wakeups without a timeout",
              "rings 1\ncpus 3\npages 1\npayload_min 16\nburst_max 40\nidle_max 2000\ntimeout 0\n"
              "limit 20\nbreak_one_in 40\nthrow_one_in 200\n"},
-    Scenario{"fullest", "one consumer of all rings, the fullest first, which is too slow for them",
+    Scenario{"fullest", "one consumer of all rings, the fullest first, too slow for them",
              "rings 2\ncpus 4\npages 1\npayload_min 16\ncallback_max 200\nlimit 30\n"
              "break_one_in 40\nthrow_one_in 200\n"},
-    Scenario{"merge", "all rings merged, with a slack that the writers keep, nested ones too",
+    Scenario{"merge", "all rings merged, with a slack that all writers keep, even nested ones",
              "rings 3\ncpus 3\npages 4\npayload_min 16\ninterrupts 5\nburst_max 20\n"
              "idle_max 4000\ndelay_max 100\nslack 100000\ntimeout 0\nbreak_one_in 40\n"
              "throw_one_in 200\n"},
-    Scenario{"merge_stalls", "the same with writers that stall for longer than the slack",
+    Scenario{"merge_stalls", "the same, with writers that stall for longer than the slack",
              "rings 3\ncpus 4\npages 2\npayload_min 16\nburst_max 20\nidle_max 2000\n"
              "delay_max 200\nstall_one_in 20\nskew_max 50\nclock_tick 4\nslack 100\nlimit 40\n"
              "break_one_in 40\nthrow_one_in 200\n"},
-    Scenario{"switching", "a latency for which wakeups are asked for and not asked for by turns",
+    Scenario{"switching", "a latency for which wakeups are switched on and off in turn",
              "rings 1\ncpus 2\npayload_min 700\npayload_max 1000\nburst_max 25\nidle_max 12000\n"
              "latency 300\ntimeout 100000\n"},
-    Scenario{"hotplug", "CPUs that go and come back at any moment, merged",
+    Scenario{"hotplug", "all rings merged, while CPUs go offline and come back at any moment",
              "rings 3\ncpus 3\npages 1\npayload_min 16\nburst_max 20\nidle_max 1000\n"
              "delay_max 50\nslack 500\nhotplug 3000\nbreak_one_in 40\n"},
-    Scenario{"flushes", "complete flushes while writers, and interrupts in them, are under way",
+    Scenario{"flushes", "complete flushes while writers, and interrupts in them, are in progress",
              "rings 1\ncpus 2\npages 2\npayload_min 16\ninterrupts 10\nburst_max 20\n"
              "idle_max 1000\ninterval_log2 6\ndelay_max 50\ntimeout 200\nlimit 10\nflush_one_in 2\n"
              "break_one_in 40\nthrow_one_in 200\n"},
@@ -183,25 +181,27 @@ std::string impossible_of_many(const RunSettings& settings) {
   };
   if (settings.rings == kOwnConsumers) {
     if (settings.latency == 0 && settings.hotplug == 0 && settings.flush_one_in == 0) return {};
-    return "rings: 0 excludes latency, hotplug and flush_one_in, which are for one consumer of all "
+    return "rings: 0 excludes latency, hotplug and flush_one_in, which need one consumer of all "
            "rings";
   }
-  if (settings.hostile != 0) return excluded("hostile", "nothing is known of such a ring's clocks");
+  if (settings.hostile != 0)
+    return excluded("hostile", "nothing is known about the clocks of such a ring");
   if (settings.rings == kMerged) {
-    if (settings.flush_one_in != 0) return excluded("flush_one_in", "flushes take turns");
+    if (settings.flush_one_in != 0)
+      return excluded("flush_one_in", "a flush takes the rings in turn");
     if (settings.ring.before_5_2) {
-      return excluded("before_5_2", "what was published is taken to be seen from then on");
+      return excluded("before_5_2", "published records are expected to stay visible");
     }
     if (settings.payload_min < oracle::kSelfDescribing) {
-      return excluded("a payload_min below 16", "the key is that of a payload that names itself");
+      return excluded("a payload_min below 16", "the merge key is in the self-describing payload");
     }
     if (settings.payload_max > kIntactMax) {
-      return excluded("a payload_max above 65516", "the kernel overwrites other records then");
+      return excluded("a payload_max above 65516", "the kernel then overwrites other records");
     }
   }
   if (settings.latency == 0) return {};
   if (announces_each(settings) && settings.timeout != 0) return {};
-  return "latency: it is for wakeup_events 1, and a timeout";
+  return "latency: it needs wakeup_events 1 and a timeout";
 }
 
 std::expected<std::uint64_t, std::string> number(std::string_view text, const SettingName& name) {
@@ -225,7 +225,7 @@ std::expected<void, std::string> parse_line(std::string_view line, RunSettings& 
   if (name == kNames.end()) {
     std::string known;
     for (const SettingName& candidate : kNames) known += fmt::format(" {}", candidate.name);
-    return std::unexpected(fmt::format("'{}' is not a setting; there are{}", word, known));
+    return std::unexpected(fmt::format("'{}' is not a setting; the settings are{}", word, known));
   }
   if (blank == std::string_view::npos) {
     return std::unexpected(fmt::format("{} has no value", word));
@@ -281,7 +281,7 @@ std::string impossible(const RunSettings& settings) {
                                   .wakeup = of_ring.wakeup,
                                   .start = of_ring.start,
                                   .before_5_2 = of_ring.before_5_2}) {
-    return "the ring: it is of one event, writes forward, and has samples of raw data alone";
+    return "the ring: it must have one event, write forward, and have samples of raw data alone";
   }
   if (settings.payload_min > settings.payload_max) {
     return fmt::format("payload_min: {} exceeds payload_max, {}", settings.payload_min,
@@ -298,7 +298,7 @@ std::string impossible(const RunSettings& settings) {
     return fmt::format("wakeup_watermark: {} exceeds the ring of {} bytes", of_ring.wakeup, ring);
   }
   if (!announces_each(settings) && settings.timeout == 0) {
-    return "timeout: 0 means to wait without end, so every record must wake the consumer: set "
+    return "timeout: 0 waits without end, so every record must wake the consumer: set "
            "wakeup_events to 1, or a timeout";
   }
   return impossible_of_many(settings);

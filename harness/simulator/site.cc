@@ -175,12 +175,13 @@ void Site::check_awake() {
   if (unseen) {
     judge().violate(
         oracle::Invariant::awake,
-        fmt::format("the consumer waits for a wakeup beside {} records that nobody will announce",
-                    ledger_.pending()));
+        fmt::format(
+            "the consumer waits for a wakeup although {} unread records will not be announced",
+            ledger_.pending()));
   }
   if (merged_ != nullptr && merged_->has_due() && sleeps_until_ == kNever) {
     judge().violate(oracle::Invariant::awake,
-                    "the consumer waits for a wakeup beside records that it holds back");
+                    "the consumer waits for a wakeup although it holds records back");
   }
 }
 
@@ -193,8 +194,8 @@ void Site::check_deadline() {
   const bool counts_on_it = entry_ == Wakeups::None || now - entered_at_ < latency;
   if (!counts_on_it || !readable() || sleeps_until_ <= now + latency) return;
   judge().violate(oracle::Invariant::awake,
-                  fmt::format("the consumer sleeps for {} steps more beside a record that nobody "
-                              "announces, with a latency of {}",
+                  fmt::format("the consumer sleeps for {} steps more although an unread record "
+                              "will not be announced, with a latency of {}",
                               sleeps_until_ - now, latency));
 }
 

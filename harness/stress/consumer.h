@@ -74,7 +74,8 @@ class StressConsumer : private oracle::FirstViolation {
   void finish() {
     for (std::size_t i = 0; ring_.readable(); ++i) {
       if (checker_.violation()) return;
-      if (i > size_ / 8) return violate(oracle::Invariant::bounded, "the rest does not end");
+      if (i > size_ / 8)
+        return violate(oracle::Invariant::bounded, "draining the rest does not end");
       drain();
       if (!over_ && ring_.readable()) {
         violate(oracle::Invariant::bounded, "a drain of an idle ring has left it readable");

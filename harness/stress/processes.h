@@ -136,7 +136,7 @@ void life(const Setting& setting, Random& random, PartOutcome& outcome) {
   }
   for (auto i = random() % 4096; i != 0; --i) asm volatile("");
   if (!producer.kill()) {
-    consumer.violate(oracle::Invariant::no_loss, "the producer died by itself");
+    consumer.violate(oracle::Invariant::no_loss, "the producer died without being killed");
   }
   consumer.finish();
   const oracle::Totals totals = published_totals(*log.get(), ring);

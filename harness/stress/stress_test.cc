@@ -288,7 +288,7 @@ struct Dies : kernel::HardwareCpu {
 };
 
 TEST(ProducerLifeTest, AProducerThatDiesByItselfIsAViolation) {
-  EXPECT_THAT(violation_of<Dies>(), ::testing::HasSubstr("the producer died by itself"));
+  EXPECT_THAT(violation_of<Dies>(), ::testing::HasSubstr("the producer died without being killed"));
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ TEST_F(PerfBufferErrorAdviceTest, AdviceSaysIfTheOnlineCpusCannotBeRead) {
   kernel_.files[path] = std::nullopt;
   EXPECT_EQ(os::online_cpus().error().path, path);
   EXPECT_THAT(explained(Kind::OpenError, ENODEV),
-              EndsWith("to change: choose an online CPU (which are online cannot be read: " + path +
+              EndsWith("to change: choose an online CPU (the list of them cannot be read: " + path +
                        ": No such file or directory)"));
   kernel_.files[path] = "4294967295\n";
   EXPECT_THAT(explained(Kind::OpenError, ENODEV),

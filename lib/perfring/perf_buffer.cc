@@ -58,7 +58,7 @@ std::string sysctl(const char* name) {
 std::string advice_on_cpu(std::uint32_t cpu) {
   const auto online = os::online_cpus();
   if (!online) {
-    return "choose an online CPU (which are online cannot be read: " + online.error().message() +
+    return "choose an online CPU (the list of them cannot be read: " + online.error().message() +
            ")";
   }
   if (std::ranges::find(*online, cpu) != online->end()) {

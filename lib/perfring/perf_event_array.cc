@@ -167,7 +167,7 @@ std::string advice_on(const SyscallError& error) {
       return names_path ? "use an array that has not been moved from"
                         : "give the descriptor of an open BPF map";
     case EFAULT:
-      return names_path ? "give a path in place of a null pointer" : "see bpf(2) for this error";
+      return names_path ? "give a path instead of a null pointer" : "see bpf(2) for this error";
     case EBADFD:
       return "open the map without O_PATH";
     case EINVAL:
@@ -187,7 +187,7 @@ std::string advice_on(const SyscallError& error) {
     case ENOENT:
       return "give a path that exists: the folder when pinning, the pin when opening one";
     case EEXIST:
-      return "remove the pin that is there, or choose another path";
+      return "remove the existing pin, or choose another path";
     case EMFILE:
       return "raise the limit on open files (ulimit -n): each array keeps one open";
     case ENFILE:

@@ -77,7 +77,7 @@ TEST(PerfEventArrayErrorTest, AdvisesOnTheCallThatFailed) {
             "change the seccomp or LSM policy that forbids it: the kernel itself does not");
   EXPECT_THAT(advice("bpf_obj_get_info_by_fd", EPERM),
               AllOf(HasSubstr("CAP_BPF"), Not(HasSubstr("path"))));
-  EXPECT_EQ(advice("bpf_obj_pin", EFAULT), "give a path in place of a null pointer");
+  EXPECT_EQ(advice("bpf_obj_pin", EFAULT), "give a path instead of a null pointer");
   EXPECT_EQ(advice("bpf_obj_get_info_by_fd", EFAULT), "see bpf(2) for this error");
   EXPECT_EQ(advice("bpf_obj_get_info_by_fd", EBADFD), "open the map without O_PATH");
 }

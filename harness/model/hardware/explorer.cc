@@ -131,7 +131,7 @@ class MachineExplorer {
   void refuse_unknown(Order fence) const {
     if (machine_ != MemoryModel::Lkmm) return;
     if (fence != Order::Release && fence != Order::AcquireRelease) return;
-    throw UsageError{"the kernel has no fence that releases"};
+    throw UsageError{"the kernel has no release fence"};
   }
 
   static FailedCheck failed_check(const State& state, const Step& fail) {

@@ -152,7 +152,7 @@ Consistency lkmm(const Candidate& x) {
   const Events m = (x.reads | x.writes) & ~x.initial;
   const Events w = x.writes & ~x.initial;
   if ((fences(x, Order::Release) | fences(x, Order::AcquireRelease)) != 0) {
-    throw UsageError{"the kernel has no fence that releases: use smp_mb (sc), smp_wmb (wmb)"};
+    throw UsageError{"the kernel has no release fence: use smp_mb (sc), smp_wmb (wmb)"};
   }
   const Relation po = program_order(x);
   const Relation fr = from_read(x);

@@ -84,12 +84,12 @@ std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) 
     case ESRCH:
       return Cause{"pid", "the process no longer exists", "give one that is running"};
     case EBUSY:
-      return Cause{"type", "the PMU is taken by an event that is exclusive or pinned",
+      return Cause{"type", "the PMU is in use by an exclusive or pinned event",
                    "wait for that event to be closed"};
     case ENOSPC:
       // Whatever the place: another CPU may have a free one, but the event is what must change.
       if (ask.attr.type != PERF_TYPE_BREAKPOINT) return std::nullopt;
-      return Cause{"type", "all breakpoints of the processor are taken: x86 has four for each CPU",
+      return Cause{"type", "all breakpoints of the processor are in use: x86 has four for each CPU",
                    "ask for fewer, or close one that is open"};
     case EBADF:
       return ask.group_fd != -1
@@ -175,7 +175,7 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
   }
   // (arch/x86/kernel/hw_breakpoint.c: arch_build_bp_info() at v6.18.)
   if (error == EINVAL && is_kernel_address(ask.attr)) {
-    return {"bp_addr", "the kernel does not accept this sort of breakpoint at this address",
+    return {"bp_addr", "the kernel does not accept this kind of breakpoint at this address",
             "watch reads and writes; for execution, give a place where a kprobe is allowed, on a "
             "kernel that has kprobes"};
   }

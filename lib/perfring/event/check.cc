@@ -146,15 +146,14 @@ void check_own_wait(const Request& request, const Plan& made, const Facts& facts
                     std::vector<Finding>& found) {
   if (watches_its_own_wait(request, made, facts.system())) {
     const char* const advice =
-        made.wakes_itself    ? "watch only others, or expect the wait's own records: they are seen "
-                               "after longest_wait, and wake nobody"
+        made.wakes_itself ? "watch only other tasks, or expect the wait's own records: they arrive "
+                            "after longest_wait, and wake nobody"
         : request.batch != 0 ? "leave batch at 0, so that they wake nobody, or wait in a process "
                                "that is not watched"
                              : "leave watermark and wakeup_events unset, so that they wake nobody, "
                                "or wait in a process that is not watched";
     found.push_back({Severity::Silent, "pid",
-                     "the thread that waits is watched: each wait writes records of its own",
-                     advice});
+                     "the waiting thread is watched: each wait writes records of its own", advice});
   }
   const Target::Kind kind = target_of(request).kind;
   const bool is_of_tasks = kind == Target::Kind::Thread || kind == Target::Kind::Process;
@@ -169,8 +168,8 @@ void check_own_wait(const Request& request, const Plan& made, const Facts& facts
   });
   if (is_alone && is_clock) {
     found.push_back({Severity::Silent, "pid",
-                     "the thread that waits is the only one that is watched: while it waits, it "
-                     "uses no CPU time, and no samples come",
+                     "only the waiting thread is watched: while it waits, it uses no CPU time, and "
+                     "no samples come",
                      "wait from another thread, or with a deadline"});
   }
 }
@@ -188,10 +187,10 @@ void check_breakpoints([[maybe_unused]] const Plan& made,
     if (is_there && each.ask.attr.type == PERF_TYPE_BREAKPOINT) ++count;
   }
   if (count > kMost) {
-    found.push_back({Severity::Refused, "type",
-                     std::to_string(count) + " breakpoints are asked for, and x86 has four for "
-                                             "each CPU",
-                     "ask for fewer"});
+    found.push_back(
+        {Severity::Refused, "type",
+         std::to_string(count) + " breakpoints are requested, and x86 has four for each CPU",
+         "ask for fewer"});
   }
 #endif
 }
@@ -204,9 +203,9 @@ void check_ids(const Plan& made, std::vector<Finding>& found) {
     if (step == made.steps.end() || !internal::may_have_anothers_id(step->ask.attr)) continue;
     if (std::ranges::find(seen, step->ask.attr.config) != seen.end()) {
       found.push_back({Severity::Silent, "config",
-                       made.events[i].name() + " is asked for twice: since Linux 6.3 the samples "
+                       made.events[i].name() + " is requested twice: since Linux 6.3 the samples "
                                                "of one of them may have the id of the other",
-                       "ask for it once, or in two requests"});
+                       "request it once, or in two requests"});
       return;
     }
     seen.push_back(step->ask.attr.config);

@@ -87,8 +87,8 @@ void check_branches(const Case& each) {
   }
   constexpr std::uint64_t kPrivileges = PERF_SAMPLE_BRANCH_PLM_ALL;
   if ((each.attr().branch_sample_type & ~kPrivileges) == 0) {
-    each.refused("branch_sample_type", "no sort of branch is selected",
-                 "add PERF_SAMPLE_BRANCH_ANY, or another sort");
+    each.refused("branch_sample_type", "no kind of branch is selected",
+                 "add PERF_SAMPLE_BRANCH_ANY, or another kind");
   }
 }
 
@@ -226,11 +226,11 @@ std::string without_kernel(const Case& each) {
 void check_own_right(const Case& each) {
   const Facts& facts = each.facts;
   if (each.is(Kind::Uprobe) && !facts.is_admin()) {
-    each.refused("type", "a uprobe needs CAP_SYS_ADMIN, and no sysctl lifts that",
+    each.refused("type", "a uprobe needs CAP_SYS_ADMIN, and no sysctl changes that",
                  "run with CAP_SYS_ADMIN");
   }
   if (each.is(Kind::Kprobe) && !facts.may_all()) {
-    each.refused("type", "a kprobe needs CAP_PERFMON, and no sysctl lifts that", kPerfmon);
+    each.refused("type", "a kprobe needs CAP_PERFMON, and no sysctl changes that", kPerfmon);
   }
   if (is_kernel_address(each.attr()) && !facts.is_admin()) {
     each.refused("bp_addr", "a breakpoint in the kernel needs CAP_SYS_ADMIN",
@@ -319,12 +319,12 @@ bool internal::says_its_event(const perf_event_attr& attr) noexcept {
 }
 
 Finding internal::of_unknown_events() {
-  return {.severity = Finding::Severity::Refused,
-          .field = "sample_type",
-          .says =
-              "several events write to one ring, and their records do not say whose they are "
-              "(R12)",
-          .advice = "keep IDENTIFIER and sample_id_all set"};
+  return {
+      .severity = Finding::Severity::Refused,
+      .field = "sample_type",
+      .says =
+          "several events write to one ring, and their records do not identify their event (R12)",
+      .advice = "keep IDENTIFIER and sample_id_all set"};
 }
 
 }  // namespace perfring::event

@@ -85,7 +85,7 @@ std::vector<CheckRow> impossible() {
          a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
          a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
        })},
-      {"BranchTypeOfPrivilegesAlone", "branch_sample_type", kRefused, "no sort", set([](Attr& a) {
+      {"BranchTypeOfPrivilegesAlone", "branch_sample_type", kRefused, "no kind", set([](Attr& a) {
          a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
          a.branch_sample_type = PERF_SAMPLE_BRANCH_USER;
        }),
@@ -200,7 +200,7 @@ std::vector<CheckRow> probes() {
       {"BreakpointNoSort", "bp_type", kRefused, "or on execution",
        as(breakpoint(4096, Access::Write), [](Ask& ask) { ask.attr.bp_type = 0; })},
 #if defined(__x86_64__) || defined(__i386__)
-      {"BreakpointOfReads", "bp_type", kRefused, "reads alone", watching(4096, Access::Read, 4)},
+      {"BreakpointOfReads", "bp_type", kRefused, "reads only", watching(4096, Access::Read, 4)},
 #endif
 #if __SIZEOF_POINTER__ == 8
       {"BreakpointKernelExcluded", "bp_addr", kRefused, "excluded",

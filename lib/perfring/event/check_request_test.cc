@@ -198,8 +198,8 @@ TEST(CheckRequestTest, EventsThatCannotShareARingAreNamed) {
   const Event no_sample_id = clock.adjust([](Attr& a) { a.sample_id_all = 0; });
   const std::string clocks = "clockid: the events of one ring have different clocks\n";
   const std::string whose =
-      "sample_type: several events write to one ring, and their records do not say whose they are "
-      "(R12)\n";
+      "sample_type: several events write to one ring, and their records do not identify their "
+      "event (R12)\n";
   EXPECT_EQ(said({kFaults, clock}), "");
   EXPECT_EQ(said({kFaults, raw}), clocks);
   EXPECT_EQ(said({none, kFaults}), clocks);
@@ -380,7 +380,7 @@ TEST(CheckRequestTest, MoreBreakpointsThanAProcessorHasAreNamed) {
     for (const Finding& each : check(request, machine)) said += each.field + ": " + each.says;
     return said;
   };
-  constexpr const char* kFive = "type: 5 breakpoints are asked for, and x86 has four for each CPU";
+  constexpr const char* kFive = "type: 5 breakpoints are requested, and x86 has four for each CPU";
   EXPECT_EQ(of(4, this_thread()), "");
   EXPECT_EQ(of(5, this_thread()), kFive);
   EXPECT_EQ(of(4, event::system()), "") << "four on each CPU";

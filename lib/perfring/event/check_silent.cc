@@ -16,13 +16,14 @@ void check_exclusions(const Case& each) {
   const perf_event_attr& attr = each.attr();
   if (attr.exclude_kernel != 0 && each.is_of_the_kernel()) {
     if (each.is(Kind::Tracepoint)) {
-      each.silent("exclude_kernel", "a tracepoint lies in the kernel: this counts nothing (R16)",
+      each.silent("exclude_kernel", "a tracepoint is in the kernel: this counts nothing (R16)",
                   "include the kernel");
     } else if (each.is(Kind::Kprobe)) {
-      each.silent("exclude_kernel", "a kprobe lies in the kernel: no records come",
+      each.silent("exclude_kernel", "a kprobe is in the kernel: no records come",
                   "include the kernel");
     } else if (each.is(Kind::Software)) {
-      each.silent("exclude_kernel", "only the kernel switches and migrates: this counts nothing",
+      each.silent("exclude_kernel",
+                  "only the kernel switches and migrates tasks: this counts nothing",
                   "include the kernel, or use changes({.switches = true})");
     }
   }
@@ -60,12 +61,12 @@ void check_periods(const Case& each) {
                 "give a period or a frequency, or use a Counter");
   }
   if (is_dummy && !wants_records) {
-    each.silent("config", "dummy never occurs, and no changes are asked for",
-                "ask for some of changes()");
+    each.silent("config", "dummy never occurs, and no changes are requested",
+                "request some of changes()");
   }
   if (each.is_cpu_wide() && (attr.cgroup || attr.namespaces) && !has_side_band(attr)) {
     each.silent(attr.cgroup ? "cgroup" : "namespaces",
-                "by itself, on a whole CPU, it brings no records (R10)", "set comm as well");
+                "on a whole CPU, it produces no records by itself (R10)", "set comm as well");
   }
   const bool is_each = each.is(Kind::Tracepoint) || each.is(Kind::Kprobe) || each.is(Kind::Uprobe);
   if (is_each && attr.freq != 0) {
@@ -117,7 +118,7 @@ void check_tracer(const Case& each) {
   if (!tracepoint.starts_with("ftrace:")) return;
   const perf_event_attr& attr = each.attr();
   if (tracepoint != "ftrace:function") {
-    each.silent("config", "the tracer writes this for itself, and does not tell perf",
+    each.silent("config", "the tracer writes this event for itself, and does not pass it to perf",
                 "use another one");
   } else if (each.has_period() && attr.exclude_callchain_user == 0) {
     each.refused("exclude_callchain_user", "ftrace:function has no user callchain",
@@ -140,16 +141,16 @@ void check_useless_flags(const Case& each) {
           "an event of a whole CPU is in no task that calls execve()", "leave it out");
   useless(attr.inherit_stat && !attr.inherit, "inherit_stat", "nothing is inherited",
           "set inherit as well");
-  useless(attr.comm_exec && !attr.comm, "comm_exec", "no COMM is asked for", "set comm as well");
-  useless(attr.mmap2 && !attr.mmap && !attr.mmap_data, "mmap2", "no MMAP is asked for",
+  useless(attr.comm_exec && !attr.comm, "comm_exec", "no COMM is requested", "set comm as well");
+  useless(attr.mmap2 && !attr.mmap && !attr.mmap_data, "mmap2", "no MMAP is requested",
           "set mmap as well");
-  useless(attr.build_id && !attr.mmap2, "build_id", "no MMAP2 is asked for",
+  useless(attr.build_id && !attr.mmap2, "build_id", "no MMAP2 is requested",
           "set mmap and mmap2 as well");
   useless(attr.write_backward && !each.counts, "write_backward",
           "the ring is written backwards, and a Sampler reads forwards",
           "leave it out, or use an OverwritableRing");
   useless(!attr.watermark && attr.wakeup_events != 0 && has_side_band(attr), "wakeup_events",
-          "side-band records do not count towards wakeup_events: only half a ring wakes (R3)",
+          "side-band records do not count towards wakeup_events: only a half-full ring wakes (R3)",
           "set watermark and wakeup_watermark = 1");
 }
 
@@ -213,7 +214,7 @@ void check_breakpoint(const Case& each) {
   const bool executes = (attr.bp_type & 4) != 0;
 #if defined(__x86_64__) || defined(__i386__)
   if (attr.bp_type == 1) {
-    each.refused("bp_type", "x86 has no breakpoint on reads alone", "watch reads and writes");
+    each.refused("bp_type", "x86 has no breakpoint on reads only", "watch reads and writes");
   }
 #endif
   if (attr.bp_type == 0 || (writes && executes) || attr.bp_type > 7) {

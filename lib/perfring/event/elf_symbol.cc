@@ -52,7 +52,7 @@ class File {
                                   static_cast<off_t>(offset + filled_));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) failure_ = ": " + std::generic_category().message(errno);
-      if (got == 0) failure_ = " was cut off while it was read";
+      if (got == 0) failure_ = " was truncated while it was read";
       if (got <= 0) return false;
       filled_ += static_cast<std::size_t>(got);
     }
@@ -170,7 +170,7 @@ template <class Header, class Segment, class Section, class Symbol>
 std::expected<std::uint64_t, Finding> find(File& file, const std::string& path,
                                            std::string_view symbol) {
   const auto header = at<Header>(file, 0);
-  if (!header) return no_program(path + " is cut off");
+  if (!header) return no_program(path + " is truncated");
   const Elf<Header, Segment, Section, Symbol> elf{file, *header};
   File strings = file;
   const auto address = elf.address_of(symbol, strings);

@@ -134,7 +134,7 @@ class Opener {
       }
       if (-fd == EMFILE) {
         error.causes.front().says +=
-            ", and " + std::to_string(plan_.steps.size()) + " events are asked for";
+            ", and " + std::to_string(plan_.steps.size()) + " events are requested";
       }
       return Failed{step.event, std::move(error)};
     }
@@ -194,7 +194,7 @@ EventError moved_from(EventError::Step step) {
   return {.step = step,
           .io_error = std::make_error_code(std::errc::bad_file_descriptor),
           .asked = "an object that was moved from",
-          .causes = {{"", "it has no events any more", "use the object that they were moved to"}}};
+          .causes = {{"", "it no longer has events", "use the object that they were moved to"}}};
 }
 
 std::expected<Child, EventError> Child::fork(const std::vector<std::string>& command) {

@@ -130,7 +130,7 @@ TEST_F(OpeningTest, ALackOfFilesNamesHowManyEventsWereAskedFor) {
   const auto none = internal::open_all({.events = {kFaults}, .target = this_process()}, machine_,
                                        /*grouped=*/false, nullptr);
   EXPECT_EQ(none.error().causes.front().says,
-            "this process may have 64 open files, and 2 events are asked for");
+            "this process may have 64 open files, and 2 events are requested");
 }
 
 // The kernel returns EINVAL before it checks privileges. So with the kernel excluded, changing one

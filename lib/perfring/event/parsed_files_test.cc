@@ -142,7 +142,7 @@ TEST(ElfSymbolTest, AFileThatIsCutOffMeanwhileIsAnError) {
   constexpr std::size_t kPages = 1 << 16;
   EXPECT_EQ(place(kPages, -1), offset);
   for (const long cut_to : {0, 8, 0x40, 0x300, 0x3c0, 0x8000}) {
-    EXPECT_EQ(place(kPages, cut_to), "/cut was cut off while it was read") << cut_to;
+    EXPECT_EQ(place(kPages, cut_to), "/cut was truncated while it was read") << cut_to;
   }
   EXPECT_EQ(place(kPages, 0x9000), offset);
 }

@@ -213,7 +213,7 @@ std::expected<Plan, Finding> plan_as(const Request& request, System& system, pid
   const Target target = target_of(request);
   auto places = places_of(target, system, pid, counts);
   if (!places) return std::unexpected(std::move(places).error());
-  if (request.events.empty()) return cannot_plan("events", "no event is asked for", "give one");
+  if (request.events.empty()) return cannot_plan("events", "no event is requested", "give one");
   Plan made{.events = request.events, .steps = {}};
   made.steps.reserve(places->size() * made.events.size());
   std::vector<bool> said;  // for each event: whether it sets its own wakeups

@@ -68,7 +68,7 @@ TEST(PlanTest, EachTargetOpensAnEventForItsTasksAndCpus) {
             "-1@0>0 -1@2>1 -1@0>0 -1@2>1 ");
   EXPECT_EQ(opened({.events = {kFaults}, .target = cgroup("/x").on({0})}), "50@0>0 ");
   EXPECT_EQ(opened({.events = {kFaults}, .target = process(4711)}), "there is no process 4711");
-  EXPECT_EQ(opened({.events = {}}), "no event is asked for");
+  EXPECT_EQ(opened({.events = {}}), "no event is requested");
 }
 
 TEST(PlanTest, AFileThatCannotBeReadIsNamedWithItsError) {
@@ -175,7 +175,7 @@ TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
     const Request request{.events = {kFaults, event}, .target = target, .page_count = 2};
     const auto found = check(request, machine);
     const bool warned = std::ranges::any_of(found, [](const Finding& each) {
-      return each.field == "pid" && each.says.starts_with("the thread that waits is watched");
+      return each.field == "pid" && each.says.starts_with("the waiting thread is watched");
     });
     const std::uint32_t wakeup = plan(request, machine)->steps[0].ask.attr.wakeup_watermark;
     EXPECT_EQ(wakeup, warned ? page_size() : 1) << event.name();

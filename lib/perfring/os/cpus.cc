@@ -98,8 +98,8 @@ std::string OnlineCpusError::explain() const {
   }
   return asked +
          "the system said: " + (data.empty() ? "nothing, the file is empty" : quoted(data)) +
-         "\nto change: unmount what hides the kernel's own file, whose text is a list such as "
-         "0-3,8";
+         "\n"
+         "to change: unmount what hides the kernel's own file, which has a list such as 0-3,8";
 }
 
 std::expected<std::vector<std::uint32_t>, OnlineCpusError> online_cpus() {

@@ -168,12 +168,12 @@ TEST_F(CpuListFileTest, OtherTextIsAnErrorThatShowsIt) {
     EXPECT_EQ(error.data, text);
   }
   EXPECT_EQ(refused("0-\n").message(), path_ + ": not a list of CPUs: '0-'");
-  EXPECT_EQ(refused("0-\n").explain(),
-            "asked for: the online CPUs, which " + path_ +
-                " lists\n"
-                "the system said: '0-'\n"
-                "to change: unmount what hides the kernel's own file, whose text is a list such "
-                "as 0-3,8");
+  EXPECT_EQ(
+      refused("0-\n").explain(),
+      "asked for: the online CPUs, which " + path_ +
+          " lists\n"
+          "the system said: '0-'\n"
+          "to change: unmount what hides the kernel's own file, which has a list such as 0-3,8");
 }
 
 TEST_F(CpuListFileTest, ControlCharactersAreShownEscaped) {

@@ -134,7 +134,7 @@ TEST_F(RingSetCpusTest, AddingACpuTwiceIsRefused) {
   EXPECT_EQ(again.error().explain(),
             "asked for: add of a ring on CPU 1\n"
             "the system said: File exists\n"
-            "to change: add each ring once: this one is there already");
+            "to change: add each ring once: this one has been added already");
   EXPECT_TRUE(set.add(2).has_value());
   write(2, 5);
   set.drain(got_);

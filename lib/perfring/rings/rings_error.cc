@@ -24,7 +24,7 @@ std::string advice_on(const SyscallError& error) {
   const std::string call = call_of(error);
   switch (error.io_error.value()) {
     case EEXIST:
-      return "add each ring once: this one is there already";
+      return "add each ring once: this one has been added already";
     case EBADF:
       return "give an open descriptor, and use an object that has not been moved from";
     case EBUSY:
@@ -34,10 +34,11 @@ std::string advice_on(const SyscallError& error) {
     case ENFILE:
       return "raise the machine's limit on open files (sysctl fs.file-max)";
     case ENOSPC:
-      return "raise the limit on what epoll watches (sysctl fs.epoll.max_user_watches)";
+      return "raise the limit on epoll watches (sysctl fs.epoll.max_user_watches)";
     case EPERM:
     case EACCES:
-      if (call.starts_with("epoll")) return "give a descriptor that can be polled, as an event can";
+      if (call.starts_with("epoll"))
+        return "give a descriptor that can be polled, such as an event's";
       return "run with CAP_BPF and CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
     case EINVAL:
       if (call == "membarrier") {
