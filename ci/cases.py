@@ -7,11 +7,14 @@ import xml.etree.ElementTree as ElementTree
 
 KINDS = ("passed", "failed", "skipped")
 # Each job leaves its reports in a folder of its name in here. Nothing else writes here.
-RESULTS = pathlib.Path(os.environ.get("PERFRING_RESULTS") or
-                       pathlib.Path(__file__).resolve().parent.parent / "ci-results")
+RESULTS = pathlib.Path(
+    os.environ.get("PERFRING_RESULTS")
+    or pathlib.Path(__file__).resolve().parent.parent / "ci-results"
+)
 # Options for Bazel: fewer lines of progress in a log; CI's machine keeps its build results.
-BAZEL = ([] if sys.stderr.isatty() else ["--show_progress_rate_limit=30"]) + \
-    (["--config=ci"] if os.environ.get("CI") else [])
+BAZEL = ([] if sys.stderr.isatty() else ["--show_progress_rate_limit=30"]) + (
+    ["--config=ci"] if os.environ.get("CI") else []
+)
 
 
 def outcome(case):
@@ -44,13 +47,16 @@ def add(suites, suite, name, kind, text=""):
     """Adds a test case, in a suite of its own."""
     # XML allows no control characters, but consoles are full of them.
     text = "".join(each for each in text if each.isprintable() or each == "\n")
-    suite = ElementTree.SubElement(suites, "testsuite", name=suite, tests="1",
-                                   failures=str(int(kind == "failed")))
-    case = ElementTree.SubElement(suite, "testcase", classname=suite.get("name"), name=name,
-                                  status="run")
+    suite = ElementTree.SubElement(
+        suites, "testsuite", name=suite, tests="1", failures=str(int(kind == "failed"))
+    )
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=suite.get("name"), name=name, status="run"
+    )
     if kind != "passed":
-        element = ElementTree.SubElement(case, "failure" if kind == "failed" else "skipped",
-                                         message=text.partition("\n")[0])
+        element = ElementTree.SubElement(
+            case, "failure" if kind == "failed" else "skipped", message=text.partition("\n")[0]
+        )
         element.text = text
     for count, more in (("tests", 1), ("failures", kind == "failed")):
         suites.set(count, str(int(suites.get(count, "0")) + int(more)))

@@ -3,8 +3,14 @@
 set -u
 case "$*" in
   "") ;;
-  -h | --help) echo "usage: ci/ci_test.sh, in the workspace's folder"; exit 0 ;;
-  *) echo "ci/ci_test.sh: unknown argument '$*'; usage: ci/ci_test.sh" >&2; exit 2 ;;
+  -h | --help)
+    echo "usage: ci/ci_test.sh, in the workspace's folder"
+    exit 0
+    ;;
+  *)
+    echo "ci/ci_test.sh: unknown argument '$*'; usage: ci/ci_test.sh" >&2
+    exit 2
+    ;;
 esac
 . lib/perfring/testing/test.sh
 cp -RL .ci ci fuzzed_files "$folder"

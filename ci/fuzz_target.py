@@ -16,8 +16,10 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
 # A campaign without --merge writes TARGET_corpus/ and TARGET_regressions/ here.
-KEPT = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or
-                    pathlib.Path.home() / ".cache") / "perfring/fuzz"
+KEPT = (
+    pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    / "perfring/fuzz"
+)
 PLANTED_FAULT = "planted_fault"  # the target that has to find its planted fault
 MINIMISE_SECONDS = 30
 INTERRUPTED = 72  # libFuzzer's exit code
@@ -66,8 +68,12 @@ def all_targets():
 def settings_of(source):
     """Returns a target's settings, by name: those of its folder, overridden by its own section."""
     options = options_ini()
-    return {name: value for section in (str(source.parent), str(source)) if section in options
-            for name, value in options[section].items()}
+    return {
+        name: value
+        for section in (str(source.parent), str(source))
+        if section in options
+        for name, value in options[section].items()
+    }
 
 
 def options_of(source):
@@ -89,9 +95,16 @@ class Process:
         self.lines = []
         self.began = time.monotonic()
         self.popen = subprocess.Popen(
-            [target.program, *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, errors="replace", env=ENVIRONMENT,
-            cwd=target.folder, start_new_session=True)
+            [target.program, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=ENVIRONMENT,
+            cwd=target.folder,
+            start_new_session=True,
+        )
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -99,7 +112,8 @@ class Process:
         for line in self.popen.stderr:
             if match := STATUS.match(line):
                 self.executions, self.coverage, self.features, self.corpus = map(
-                    int, match.groups()[:4])
+                    int, match.groups()[:4]
+                )
                 self.bytes = match[5]
             elif match := re.match(r"stat::number_of_executed_units:\s+(\d+)", line):
                 self.executions = int(match[1])
@@ -141,10 +155,12 @@ class Target:
         built = ROOT / "bazel-bin" / "fuzz" / source
         shutil.copy(built.with_name(f"{self.name}_bin"), self.program)
         self.seeds = contents(built.with_name(f"{self.name}_seeds"))
-        for kind, inputs in {"seeds": self.seeds,
-                             "corpus": self.archived(),
-                             "regressions": contents(self.checked_in("regressions")),
-                             "kept": contents(self.kept())}.items():
+        for kind, inputs in {
+            "seeds": self.seeds,
+            "corpus": self.archived(),
+            "regressions": contents(self.checked_in("regressions")),
+            "kept": contents(self.kept()),
+        }.items():
             for file, data in inputs.items():
                 (self.corpus / f"{kind}-{file}").write_bytes(data)
         self.begun_with = {file.name for file in self.corpus.iterdir()}
@@ -152,10 +168,11 @@ class Target:
         longest = int(options["max_len"])
         for file in sorted(self.corpus.iterdir()):
             if file.stat().st_size > longest:
-                sys.exit(f"ci/fuzz: {self.name}: {file.name} is longer than {longest} bytes: "
-                         "libFuzzer would cut it off")
-        self.options = [f"-max_len={longest}",
-                        f"-dict={self.source.parent / options['dict']}"]
+                sys.exit(
+                    f"ci/fuzz: {self.name}: {file.name} is longer than {longest} bytes: "
+                    "libFuzzer would cut it off"
+                )
+        self.options = [f"-max_len={longest}", f"-dict={self.source.parent / options['dict']}"]
 
     def checked_in(self, kind):
         return self.source.parent / f"{self.name}_{kind}"
@@ -172,14 +189,31 @@ class Target:
         return KEPT / f"{self.name}_corpus"
 
     def start(self, seconds):
-        self.processes.append(Process(self, [
-            *self.options, f"-max_total_time={seconds}", "-timeout=25", "-print_final_stats=1",
-            f"-artifact_prefix={self.artifacts}/", str(self.corpus)]))
+        self.processes.append(
+            Process(
+                self,
+                [
+                    *self.options,
+                    f"-max_total_time={seconds}",
+                    "-timeout=25",
+                    "-print_final_stats=1",
+                    f"-artifact_prefix={self.artifacts}/",
+                    str(self.corpus),
+                ],
+            )
+        )
         return self.processes[-1]
 
     def run(self, *options):
-        return subprocess.run([self.program, *options], env=ENVIRONMENT, cwd=self.folder,
-                              capture_output=True, text=True, errors="replace", check=False)
+        return subprocess.run(
+            [self.program, *options],
+            env=ENVIRONMENT,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
 
     def collect(self):
         """Collects the findings, minimized."""
@@ -194,8 +228,12 @@ class Target:
     def minimised(self, artifact):
         smaller = self.folder / "smaller"
         if artifact.name.startswith("crash-"):
-            self.run("-minimize_crash=1", f"-max_total_time={MINIMISE_SECONDS}",
-                     f"-exact_artifact_path={smaller}", str(artifact))
+            self.run(
+                "-minimize_crash=1",
+                f"-max_total_time={MINIMISE_SECONDS}",
+                f"-exact_artifact_path={smaller}",
+                str(artifact),
+            )
         data = (smaller if smaller.exists() else artifact).read_bytes()
         smaller.unlink(missing_ok=True)
         kind = artifact.name.split("-")[0]
@@ -207,10 +245,14 @@ class Target:
         path = regressions / f"{kind}-{hashlib.sha1(data).hexdigest()[:12]}"
         path.write_bytes(data)
         report = self.run(str(path)).stderr.splitlines()
-        said = [line for line in report if re.search(r"violated|ERROR|runtime error|what\(\)", line)]
+        said = [
+            line for line in report if re.search(r"violated|ERROR|runtime error|what\(\)", line)
+        ]
         shown = shlex.quote(str(path.relative_to(ROOT) if self.into == FUZZ else path))
-        log(f"{self.name}: {said[0] if said else kind}\n"
-            f"  replay: bazel run --config=fuzz {self.label}_run -- {shown}")
+        log(
+            f"{self.name}: {said[0] if said else kind}\n"
+            f"  replay: bazel run --config=fuzz {self.label}_run -- {shown}"
+        )
         if self.name == "kernel_script":
             folder = "$PWD/" if self.into == FUZZ else ""
             log(f"  as text: bazel run //fuzz:script_tool -- --text {folder}{shown}")
@@ -243,8 +285,10 @@ class Target:
         added = [data for name, data in contents(merged).items() if name not in files]
         self.checked_in("corpus.zip").unlink(missing_ok=True)
         if added:
-            pack(self.checked_in("corpus.zip"),
-                 {hashlib.sha1(data).hexdigest()[:12]: data for data in added})
+            pack(
+                self.checked_in("corpus.zip"),
+                {hashlib.sha1(data).hexdigest()[:12]: data for data in added},
+            )
         shutil.rmtree(self.kept(), ignore_errors=True)
 
     def holds(self):
@@ -257,6 +301,13 @@ class Target:
         found = str(len(self.found) or "nothing")
         if self.name == PLANTED_FAULT:
             found = "its fault" if self.found else "NOT its fault"
-        return [self.name, f"{executions:,}", f"{seconds:.0f}",
-                f"{executions / max(seconds, 0.1):,.0f}", str(last.coverage), str(last.features),
-                f"{last.corpus} ({last.bytes})", found]
+        return [
+            self.name,
+            f"{executions:,}",
+            f"{seconds:.0f}",
+            f"{executions / max(seconds, 0.1):,.0f}",
+            str(last.coverage),
+            str(last.features),
+            f"{last.corpus} ({last.bytes})",
+            found,
+        ]

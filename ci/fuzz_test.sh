@@ -4,8 +4,14 @@
 set -u
 case "$*" in
   "") ;;
-  -h | --help) echo "usage: ci/fuzz_test.sh, in the workspace's folder"; exit 0 ;;
-  *) echo "ci/fuzz_test.sh: unknown argument '$*'; usage: ci/fuzz_test.sh" >&2; exit 2 ;;
+  -h | --help)
+    echo "usage: ci/fuzz_test.sh, in the workspace's folder"
+    exit 0
+    ;;
+  *)
+    echo "ci/fuzz_test.sh: unknown argument '$*'; usage: ci/fuzz_test.sh" >&2
+    exit 2
+    ;;
 esac
 . lib/perfring/testing/test.sh
 mkdir -p "$folder"/{ci,bin,bazel-bin/fuzz,fuzz}

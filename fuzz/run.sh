@@ -25,7 +25,10 @@ while [ "$1" != -- ]; do
   shift
 done
 shift
-[ "$(ls "$corpus" | wc -l)" -eq $total ] || { echo "$label: two inputs have the same name" >&2; exit 2; }
+[ "$(ls "$corpus" | wc -l)" -eq $total ] || {
+  echo "$label: two inputs have the same name" >&2
+  exit 2
+}
 
 run() { ${PERFRING_RUN_UNDER-} "$program" "$@"; }
 
@@ -39,7 +42,11 @@ fi
 
 options=() folders=() files=()
 for argument; do
-  case $argument in -*) options+=("$argument"); continue ;; esac
+  case $argument in -*)
+    options+=("$argument")
+    continue
+    ;;
+  esac
   # Paths are relative to the caller's folder, but `bazel run` starts in another one.
   for path in "$argument" "${BUILD_WORKING_DIRECTORY:-.}/$argument" "$corpus/$argument"; do
     [ ! -e "$path" ] || break

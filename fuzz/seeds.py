@@ -58,8 +58,14 @@ def ring(data, tail=0, distance=None, log2_pages=0, stops=(), pokes=(), times=1)
 
 
 # None of these raw sizes has its highest bit set: planted_fault has to find such a size itself.
-PLANTED_FAULT = ("empty", "three_samples", "run_of_equal_headers", "wrap_at_payload",
-          "lost_with_sample_id", "breaks_once")
+PLANTED_FAULT = (
+    "empty",
+    "three_samples",
+    "run_of_equal_headers",
+    "wrap_at_payload",
+    "lost_with_sample_id",
+    "breaks_once",
+)
 SOUND = {
     "empty": ring(b""),
     "three_samples": ring(sample(5) + sample(12) + sample(100)),
@@ -106,9 +112,12 @@ HOSTILE = {
     "a_ring_behind": ring(sample(4), tail=2**32, distance=-4096),
     "more_than_a_ring_behind": ring(sample(4), tail=64, distance=-4104),
     "one_behind_off_the_grid": ring(sample(4), tail=64, distance=-4),
-    "head_goes_back_under_the_drain": ring(sample(4), pokes=((7, 0xFFFF, 64),), stops=(8,), times=8),
+    "head_goes_back_under_the_drain": ring(
+        sample(4), pokes=((7, 0xFFFF, 64),), stops=(8,), times=8
+    ),
     "header_changes_under_the_drain": ring(
-        sample(4), pokes=((0, 2, 0x0008_0000_0000_0009), (1, 4, 2**64 - 1)), times=8),
+        sample(4), pokes=((0, 2, 0x0008_0000_0000_0009), (1, 4, 2**64 - 1)), times=8
+    ),
     "head_moves_under_the_drain": ring(sample(4), pokes=((0, 0xFFFF, 4096),), times=8),
 }
 
@@ -122,10 +131,14 @@ def merge(first, second=None, records=20, runs=((5 << 57, 0), (2**64 - 1, 0))):
 
 def merge_seeds():
     """Each ring of SOUND and HOSTILE next to the sound ring of the target, and some pairs of rings."""
-    seeds = {name: merge(bytes_) for name, bytes_ in (SOUND | HOSTILE).items()
-             if name not in ("full_but_8_bytes", "full_to_the_byte", "two_sizes_in_turn")}
+    seeds = {
+        name: merge(bytes_)
+        for name, bytes_ in (SOUND | HOSTILE).items()
+        if name not in ("full_but_8_bytes", "full_to_the_byte", "two_sizes_in_turn")
+    }
     raw_keyed = lambda *keys: b"".join(
-        record(SAMPLE, 24, struct.pack("<IQ", 12, key)) for key in keys)
+        record(SAMPLE, 24, struct.pack("<IQ", 12, key)) for key in keys
+    )
     keyed = lambda *keys: raw_keyed(*(key << 57 for key in keys))
     even = list(range(1000, 1120, 2))
     nested = ring(keyed(2, 1, 5, 4, 3, 9, 8, 7, 6, 0))
@@ -133,39 +146,55 @@ def merge_seeds():
     found = {  # by campaigns
         # Keys ahead of a clock that jumps back (M8).
         "clock_jumps_back": merge(
-            b"", b"", runs=((2**64 - 256, 1), (0x0302_0000_0003_0200, 0), (0, 0))).rstrip(b"\0"),
+            b"", b"", runs=((2**64 - 256, 1), (0x0302_0000_0003_0200, 0), (0, 0))
+        ).rstrip(b"\0"),
         # data_head goes back to before a record that was already read.
-        "data_head_goes_back": merge(ring(
-            hex_("09000000010018000c000000000c000000000414000f0004000000040a00ff0000000000ffffff06aaaaaa"),
-            distance=120, pokes=((1, 3, 2**64 - 1), (2, 0xFFFF, 8)))),
+        "data_head_goes_back": merge(
+            ring(
+                hex_(
+                    "09000000010018000c000000000c000000000414000f0004000000040a00ff0000000000ffffff06aaaaaa"
+                ),
+                distance=120,
+                pokes=((1, 3, 2**64 - 1), (2, 0xFFFF, 8)),
+            )
+        ),
         # A far key that was not yet due held another ring's events back.
         "far_keys": hex_(
             "bfbfbfbf01007f6fddd614000000000000f775ff00ffffffffffffff000101000000000000000000f0000000"
             "0000000009000000010018000c0000000000000000000004aaaaaaaaefffffff010018000c00000000000000"
             "0002fefffffeaaba09000000010018000c000000000000000000ffff4f40008683800009000018000c000000"
-            "ffffffffffffffffffffffffffffffffffffffffffffffff"),
+            "ffffffffffffffffffffffffffffffffffffffffffffffff"
+        ),
     }
-    return seeds | found | {
-        "displaced_beside_a_lie": merge(nested, HOSTILE["size_0"]),
-        "displaced_beyond_the_window": merge(ring(keyed(*range(1, 12), 0))),
-        # A record after a full window, whose last key is one higher or equal.
-        "late_by_one": merge(ring(raw_keyed(1000, *range(1002, 1010), 1001))),
-        "late_by_one_in_a_run": merge(ring(raw_keyed(*even[:40], even[32] - 1, *even[40:]))),
-        "not_late_in_a_run": merge(ring(raw_keyed(*even[:40], even[32], *even[40:]))),
-        "limits": merge(nested, SOUND["lost_at_ring_end"], runs=((3 << 57, 2), (9 << 57, 1), (0, 3))),
-        "lost_without_a_sample": merge(ring(keyed(1) + lost(5)), runs=((4 << 57, 0),) * 3),
-        "clock_goes_back": merge(nested, runs=((9 << 57, 0), (1, 0))),
-        # All keys but the first are ahead of the clock: a full window of them. Each event takes the
-        # key of the event before it (M8).
-        "all_ahead_of_an_early_clock": hex_("130e13"),
-        "keys_ahead": merge(nested, runs=((1, 0), (3 << 57, 0), (4 << 57, 0))),
-        "two_without_positions": merge(
-            HOSTILE["further_than_the_ring"], HOSTILE["more_than_a_ring_behind"]),
-        "two_whose_heads_went_back": merge(HOSTILE["a_ring_behind"], HOSTILE["one_behind"]),
-        "stops_in_a_run": merge(ring(keyed(*range(9)), stops=(2, -3)), nested),
-        "pokes_a_held_record": merge(
-            ring(keyed(3, 9, 8, 7) + lost(2), pokes=((1, 3, 2**64 - 1), (2, 0xFFFF, 8)))),
-    }
+    return (
+        seeds
+        | found
+        | {
+            "displaced_beside_a_lie": merge(nested, HOSTILE["size_0"]),
+            "displaced_beyond_the_window": merge(ring(keyed(*range(1, 12), 0))),
+            # A record after a full window, whose last key is one higher or equal.
+            "late_by_one": merge(ring(raw_keyed(1000, *range(1002, 1010), 1001))),
+            "late_by_one_in_a_run": merge(ring(raw_keyed(*even[:40], even[32] - 1, *even[40:]))),
+            "not_late_in_a_run": merge(ring(raw_keyed(*even[:40], even[32], *even[40:]))),
+            "limits": merge(
+                nested, SOUND["lost_at_ring_end"], runs=((3 << 57, 2), (9 << 57, 1), (0, 3))
+            ),
+            "lost_without_a_sample": merge(ring(keyed(1) + lost(5)), runs=((4 << 57, 0),) * 3),
+            "clock_goes_back": merge(nested, runs=((9 << 57, 0), (1, 0))),
+            # All keys but the first are ahead of the clock: a full window of them. Each event takes the
+            # key of the event before it (M8).
+            "all_ahead_of_an_early_clock": hex_("130e13"),
+            "keys_ahead": merge(nested, runs=((1, 0), (3 << 57, 0), (4 << 57, 0))),
+            "two_without_positions": merge(
+                HOSTILE["further_than_the_ring"], HOSTILE["more_than_a_ring_behind"]
+            ),
+            "two_whose_heads_went_back": merge(HOSTILE["a_ring_behind"], HOSTILE["one_behind"]),
+            "stops_in_a_run": merge(ring(keyed(*range(9)), stops=(2, -3)), nested),
+            "pokes_a_held_record": merge(
+                ring(keyed(3, 9, 8, 7) + lost(2), pokes=((1, 3, 2**64 - 1), (2, 0xFFFF, 8)))
+            ),
+        }
+    )
 
 
 def texts(path):
@@ -186,20 +215,44 @@ def texts(path):
 
 
 # In the order of the numbers in fuzz/script_bytes.cc. `tail` is not ForOracle.
-STEPS = ("output", "drain", "throw", "poll", "epoll_wait", "rearm", "pause", "resume", "disable",
-         "enable", "tail", "output second", "poll second")
+STEPS = (
+    "output",
+    "drain",
+    "throw",
+    "poll",
+    "epoll_wait",
+    "rearm",
+    "pause",
+    "resume",
+    "disable",
+    "enable",
+    "tail",
+    "output second",
+    "poll second",
+)
 NUMBERED = ("output", "drain", "throw")
 EPOLL = ("level", "edge", "oneshot")
 STEP = re.compile(r"(>*) ?(?:at (\d+) )?([a-z_]+)(?: (\d+))?( second)?")
-SETTINGS = {"word": "64", "pages": "1", "events": "1", "epoll": "level", "sample_id_all": "0",
-            "start": "0", "wakeup_events": "1", "wakeup_watermark": None}
+SETTINGS = {
+    "word": "64",
+    "pages": "1",
+    "events": "1",
+    "epoll": "level",
+    "sample_id_all": "0",
+    "start": "0",
+    "wakeup_events": "1",
+    "wakeup_watermark": None,
+}
 
 
 def step_bytes(line):
     step = STEP.fullmatch(line)
     name = step and step[3] + (step[5] or "")
-    if (name not in STEPS or (step[3] in NUMBERED) != (step[4] is not None)
-            or bool(step[1]) != (step[2] is not None)):
+    if (
+        name not in STEPS
+        or (step[3] in NUMBERED) != (step[4] is not None)
+        or bool(step[1]) != (step[2] is not None)
+    ):
         raise ValueError(f"'{line}': a step that seeds.py does not know")
     number = int(step[4] or 0)
     width = 0 if number < 2**8 else 1 if number < 2**12 else 3
@@ -207,8 +260,11 @@ def step_bytes(line):
     out += bytes([int(step[2])]) if step[1] else b""
     if step[4] is None:
         return out
-    return out + (struct.pack("<BBH", 0, number >> 16, number & 0xFFFF) if width == 3
-                  else number.to_bytes(width + 1, "little"))
+    return out + (
+        struct.pack("<BBH", 0, number >> 16, number & 0xFFFF)
+        if width == 3
+        else number.to_bytes(width + 1, "little")
+    )
 
 
 def script_bytes(text, kind=b""):
@@ -222,9 +278,14 @@ def script_bytes(text, kind=b""):
         elif line:
             steps += step_bytes(line)
     watermark = settings["wakeup_watermark"]
-    flags = ((settings["word"] == "32") | (int(settings["pages"]).bit_length() - 1) << 1
-             | (watermark is not None) << 3 | (int(settings["events"]) - 1) << 4
-             | EPOLL.index(settings["epoll"]) << 5 | int(settings["sample_id_all"]) << 7)
+    flags = (
+        (settings["word"] == "32")
+        | (int(settings["pages"]).bit_length() - 1) << 1
+        | (watermark is not None) << 3
+        | (int(settings["events"]) - 1) << 4
+        | EPOLL.index(settings["epoll"]) << 5
+        | int(settings["sample_id_all"]) << 7
+    )
     wakeup = int(watermark or settings["wakeup_events"])
     return bytes([flags]) + kind + struct.pack("<IQ", wakeup, int(settings["start"])) + steps
 
@@ -267,8 +328,13 @@ def record_seeds():
             continue
         seen.add(layout)
         seeds[name] = struct.pack(
-            "<IBIQQB", number("sample_type"), number("read_format"), number("branch_sample_type"),
-            number("sample_regs_user"), number("sample_regs_intr"), flags
+            "<IBIQQB",
+            number("sample_type"),
+            number("read_format"),
+            number("branch_sample_type"),
+            number("sample_regs_user"),
+            number("sample_regs_intr"),
+            flags,
         ) + bytes.fromhex(vector["bytes"])
     return seeds
 
@@ -292,25 +358,37 @@ def perf_data(piped=False):
     """Returns a perf.data file of two events; if `piped`, in the form of `perf record -o -`, with
     the attributes among the records."""
     events = [(TIME | ID_LAST, [5, 7]), (TIME | PERIOD | ID_LAST, [6])]
-    attrs = [struct.pack("<IIQQQQQ", 1, 136, 9, 1, sample_type, 0, 1 << 18).ljust(136, b"\0")
-             for sample_type, _ in events]
+    attrs = [
+        struct.pack("<IIQQQQQ", 1, 136, 9, 1, sample_type, 0, 1 << 18).ljust(136, b"\0")
+        for sample_type, _ in events
+    ]
     ids = [b"".join(struct.pack("<Q", each) for each in of) for _, of in events]
-    records = b"".join(struct.pack("<IHH", kind, 2, 8 + len(body)) + body for kind, body in (
-        (3, struct.pack("<II8sQQ", 1, 2, b"comm", 33, 7)),  # a COMM, then TIME and ID
-        (SAMPLE, struct.pack("<QQQ", 6, 34, 100)),
-        (71, struct.pack("<Q8x", 8) + b"\xff" * 8),  # an AUXTRACE, then its data
-    ))
+    records = b"".join(
+        struct.pack("<IHH", kind, 2, 8 + len(body)) + body
+        for kind, body in (
+            (3, struct.pack("<II8sQQ", 1, 2, b"comm", 33, 7)),  # a COMM, then TIME and ID
+            (SAMPLE, struct.pack("<QQQ", 6, 34, 100)),
+            (71, struct.pack("<Q8x", 8) + b"\xff" * 8),  # an AUXTRACE, then its data
+        )
+    )
     if piped:
         header = b"PERFILE2" + struct.pack("<Q", 16)
-        return header + b"".join(struct.pack("<IHH", 64, 0, 8 + len(attr + of)) + attr + of
-                                 for attr, of in zip(attrs, ids)) + records
+        return (
+            header
+            + b"".join(
+                struct.pack("<IHH", 64, 0, 8 + len(attr + of)) + attr + of
+                for attr, of in zip(attrs, ids)
+            )
+            + records
+        )
     at, sections = 104, b""
     for attr, of in zip(attrs, ids):
         sections += attr + struct.pack("<QQ", at, len(of))
         at += len(of)
     begin = at + len(sections)
-    header = b"PERFILE2" + struct.pack("<10Q", 104, 152, at, len(sections), begin, len(records),
-                                       0, 0, 0, 0)
+    header = b"PERFILE2" + struct.pack(
+        "<10Q", 104, 152, at, len(sections), begin, len(records), 0, 0, 0, 0
+    )
     return header.ljust(104, b"\0") + b"".join(ids) + sections + records
 
 
@@ -321,9 +399,11 @@ def elf():
     at = 64 + 56  # offset of the names, after the headers
     sections = bytes(64) + b"".join(
         struct.pack("<IIQQQQIIQQ", 0, kind, 0, 0, offset, size, link, 0, 1, each)
-        for kind, offset, size, link, each in ((3, at, 16, 0, 0), (2, at + 16, 48, 1, 24)))
+        for kind, offset, size, link, each in ((3, at, 16, 0, 0), (2, at + 16, 48, 1, 24))
+    )
     header = b"\x7fELF\2\1\1".ljust(16, b"\0") + struct.pack(
-        "<HHIQQQIHHHHHH", 2, 62, 1, 0x1010, 64, at + 64, 0, 64, 56, 1, 64, 3, 1)
+        "<HHIQQQIHHHHHH", 2, 62, 1, 0x1010, 64, at + 64, 0, 64, 56, 1, 64, 3, 1
+    )
     segment = struct.pack("<IIQQQQQQ", 1, 5, 0, 0x1000, 0x1000, 0x200, 0x200, 0x1000)
     return header + segment + names + symbols + sections
 

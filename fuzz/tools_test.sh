@@ -84,7 +84,10 @@ for seed in "$workspace"/fuzz/kernel_script_seeds/*; do
     *) expect 0 'All invariants hold.' script ;;
   esac
   accepted=$(tool script | sed -n 's/.*attempted, \([0-9]*\) accepted.*/\1/p')
-  { cat script; printf 'enable\nresume\ndrain 99\noutput 8\n'; } >edited
+  {
+    cat script
+    printf 'enable\nresume\ndrain 99\noutput 8\n'
+  } >edited
   expect 0 "$((accepted + 1)) accepted" edited
 done
 expect 2 'Is a directory' .

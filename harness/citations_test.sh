@@ -15,12 +15,15 @@ for file in lib/UPSTREAM.md lib/DIVERGENCES.md; do
     tests=$((tests + 1))
     case $name in
       *_test)
-        find lib harness -name "$name.cc" -o -name "$name.sh" | grep -q . || fail "$file: no $name" ;;
+        find lib harness -name "$name.cc" -o -name "$name.sh" | grep -q . || fail "$file: no $name"
+        ;;
       *.\*)
-        grep -RqE "TEST(_[FP])?\(${name%.*}," lib --include='*_test.cc' || fail "$file: no test $name" ;;
+        grep -RqE "TEST(_[FP])?\(${name%.*}," lib --include='*_test.cc' || fail "$file: no test $name"
+        ;;
       *)
         tr -d '\n ' < <(cat lib/perfring/*_test.cc lib/perfring/*/*_test.cc) |
-          grep -qE "TEST(_[FP])?\(${name%.*},${name#*.}\)" || fail "$file: no test $name" ;;
+          grep -qE "TEST(_[FP])?\(${name%.*},${name#*.}\)" || fail "$file: no test $name"
+        ;;
     esac
   done < <(grep '^|' "$file" | tail -n +3 | awk -F'|' -v column="$column" '{ print $column }' |
     grep -oE '[a-z_]+_test\b|\b[A-Z][A-Za-z0-9]*\.([A-Z][A-Za-z0-9_]+|\*)')
@@ -41,7 +44,8 @@ while IFS= read -r item; do
       declares='^'
       [ "$item" = "${item##*::}" ] || declares="(class|struct|namespace)\b.*\b${item%%::*}\b"
       grep -RlE --include='*.h' "$declares" lib/perfring | xargs -r grep -hv '^ *//' |
-        grep -w -- "${item##*::}" >/dev/null || fail "UPSTREAM.md: no header declares $item" ;;
+        grep -w -- "${item##*::}" >/dev/null || fail "UPSTREAM.md: no header declares $item"
+      ;;
   esac
 done < <(grep '^|' lib/UPSTREAM.md | awk -F'|' '{ print $3 }' | grep -oE '`[^`]+`' | tr -d '`')
 [ $items -ge 40 ] || fail "only $items of our items were found in UPSTREAM.md"

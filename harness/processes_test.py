@@ -51,14 +51,19 @@ def calls(text):
 
 def check_itself():
     """Checks that calls() finds exactly the calls in a sample."""
-    found = [name for _, name in calls("""
+    found = [
+        name
+        for _, name in calls(
+            """
         ::kill(-1, SIGKILL);  if (!fork()) return waitpid(-1, 0, 0);
         syscall(SYS_tgkill, 1, 2, 9); x = ::clone(f); kill (0, 9);
         // ::kill(1, 9)
         child.kill(); void kill() const; child->wait(); Process::fork(f); std::string s = "kill(1)";
         static Result<Process> fork(Body body); /* fork() */ posix_spawn(&pid);
         case 1: killpg(1, 9); throw kill(2, 9); std::raise(9); run(::vfork); f = &::tkill;
-    """)]
+    """
+        )
+    ]
     assert found == [
         *["kill", "fork", "waitpid", "SYS_tgkill", "clone", "kill", "posix_spawn"],
         *["killpg", "kill", "vfork", "tkill"],
@@ -84,7 +89,9 @@ def main():
             continue
         for line, call in found:
             wrong += 1
-            print(f"{name}:{line}: {call}(): use os::Process, os::ProcessRef or os::Command ({OWNER})")
+            print(
+                f"{name}:{line}: {call}(): use os::Process, os::ProcessRef or os::Command ({OWNER})"
+            )
     assert len(files) > 300, f"only {len(files)} sources below {root}"
     assert set(EXEMPT) <= {str(file.relative_to(root)) for file in files}, "an exempt file is gone"
     print(f"{len(files)} sources, {wrong} calls of their own")

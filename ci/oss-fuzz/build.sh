@@ -10,8 +10,14 @@ only_sources=no
 case "$*" in
   "") ;;
   --sources) only_sources=yes ;;
-  -h | --help) echo "$usage"; exit 0 ;;
-  *) echo "ci/oss-fuzz/build.sh: unknown argument '$*'; $usage" >&2; exit 2 ;;
+  -h | --help)
+    echo "$usage"
+    exit 0
+    ;;
+  *)
+    echo "ci/oss-fuzz/build.sh: unknown argument '$*'; $usage" >&2
+    exit 2
+    ;;
 esac
 cd "$(dirname "$(readlink -f "$0")")/../.."
 rings=(hostile_ring kernel_script two_consumers)
@@ -24,12 +30,13 @@ fi
 
 ring=(harness/oracle/*.cc)
 script=(harness/{kernel,oracle,rig,script}/*.cc harness/program/{json,verdict}.cc)
+mapfile -t event < <(printf '%s\n' lib/perfring/event/*.cc | grep -vE '/(group|opening|sampler)\.cc$')
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace}.cc harness/bench/options.cc
   harness/stress/*.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
   harness/cli/{*_options,options,command_line}.cc
   harness/record/*.cc lib/perfring/{os,record}/*.cc
-  $(printf '%s\n' lib/perfring/event/*.cc | grep -vE '/(group|opening|sampler)\.cc$') fuzz/parsers/{files,options}.cc)
+  "${event[@]}" fuzz/parsers/{files,options}.cc)
 
 sources() { # TARGET
   case $1 in
@@ -41,11 +48,17 @@ sources() { # TARGET
   esac | grep -v _test.cc | sort -u
 }
 # Report a missing source before anything compiles; the compiler would find it only after minutes.
-no() { echo "ci/oss-fuzz/build.sh: there is no $*" >&2; exit 2; }
+no() {
+  echo "ci/oss-fuzz/build.sh: there is no $*" >&2
+  exit 2
+}
 for target in "${targets[@]}"; do grep -qxF "[$target]" fuzz/options.ini || no "target $target"; done
 mapfile -t all < <(for target in "${targets[@]}"; do sources "$target"; done | sort -u)
 for source in "${all[@]}" fuzz/target.cc; do [ -f "$source" ] || no "$source"; done
-[ $only_sources = no ] || { printf '%s\n' "${all[@]}"; exit 0; }
+[ $only_sources = no ] || {
+  printf '%s\n' "${all[@]}"
+  exit 0
+}
 
 : "${CXX:?}" "${LIB_FUZZING_ENGINE:?}" "${OUT:?}"
 read -ra engine <<<"$LIB_FUZZING_ENGINE"
@@ -65,6 +78,7 @@ for target in "${targets[@]}"; do
   for file in "${files[@]}"; do linked+=("$(object "$file")"); done
   libraries=()
   # Boost is not linked statically: it was built for libstdc++, and the rest uses libc++.
+  # shellcheck disable=SC2054 # the commas are the linker's
   [ "$target" = "$name" ] ||
     libraries=(-lboost_context '-Wl,-rpath,$ORIGIN/lib' -Wl,--disable-new-dtags)
   "$CXX" "${flags[@]}" "-DTARGET=$name" fuzz/target.cc "${linked[@]}" "${engine[@]}" "${libraries[@]}" -pthread \

@@ -56,6 +56,7 @@ case $kind in
     nm -D --defined-only "$libdir/$library" | cut -d ' ' -f 3 |
       grep -vE '^_Z(GV|T[ISV])?Z?(NK?)?(St|9__gnu_cxx)' | c++filt | sort -u >exported
     grep -v '^#' ci/packaging/symbols.txt | sort -u | diff - exported ||
-      fail "ci/packaging/symbols.txt (<) is not what $library exports (>)" ;;
+      fail "ci/packaging/symbols.txt (<) is not what $library exports (>)"
+    ;;
 esac
 finish "$kind: found by find_package() and by pkg-config"

@@ -41,7 +41,10 @@ done
 
 succeeds cmake -S . -B ring -DPERFRING_RING_ONLY=ON -DCMAKE_INSTALL_PREFIX="$folder/ring_only"
 succeeds cmake --install ring
-{ files ring '\.h$'; echo lib/perfring/version.h; } | sort >wanted
+{
+  files ring '\.h$'
+  echo lib/perfring/version.h
+} | sort >wanted
 headers ring_only >installed
 same "ring's headers" wanted installed
 finish "$(files library . | wc -l) files, in Bazel and in CMake"

@@ -11,7 +11,10 @@ cd "$folder" || exit 1
 
 configure() { # LINE... [-- OPTION...]
   local lines=()
-  while [ $# -gt 0 ] && [ "$1" != -- ]; do lines+=("$1"); shift; done
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    lines+=("$1")
+    shift
+  done
   rm -rf build consumer
   mkdir consumer
   printf '%s\n' "cmake_minimum_required(VERSION 3.25)" "project(consumer VERSION 7.8.9 LANGUAGES CXX)" \
@@ -42,7 +45,10 @@ compiler() { # NAME STANDARD
   chmod +x "$1"
 }
 compiler old c++20
-tree() { rm -rf tree_build; cmake -S tree -B tree_build "$@"; }
+tree() {
+  rm -rf tree_build
+  cmake -S tree -B tree_build "$@"
+}
 says 1 'needs std::expected, as g\+\+ 12.*-DPERFRING_RING_ONLY=ON' tree -DCMAKE_CXX_COMPILER="$folder/old"
 succeeds tree -DCMAKE_CXX_COMPILER="$folder/old" -DPERFRING_RING_ONLY=ON
 succeeds cmake --build tree_build

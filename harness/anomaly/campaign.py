@@ -45,8 +45,14 @@ class Room:
             who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
             os.chown(self.folder, user.pw_uid, user.pw_gid)
         self.paths = paths | {"folder": self.folder + "/run", "bpf": self.folder + "/bpf"}
-        self.process = subprocess.Popen([paths["room"], self.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, env={"PATH": "/usr/bin:/bin"}, **who)
+        self.process = subprocess.Popen(
+            [paths["room"], self.folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"PATH": "/usr/bin:/bin"},
+            **who,
+        )
 
     def run(self, flow, injection=None, seconds=SECONDS):
         job = catalogue.job_of(injection, flow, self.paths, seconds)
@@ -102,9 +108,14 @@ class Campaign:
         faults = judge.faults_in(flow, None, nothing, result, result)
         if result["code"] not in flow.codes:
             faults.append(f"its exit code is {result['code']}: {result['err']['text']}")
-        faults += [f"{call} is not in errnos.txt" for call in result["counts"] if call not in self.calls]
-        counts = {name: count for name, count in result["counts"].items()
-                  if name in self.calls and self.calls[name].errnos and name not in flow.spares}
+        faults += [
+            f"{call} is not in errnos.txt" for call in result["counts"] if call not in self.calls
+        ]
+        counts = {
+            name: count
+            for name, count in result["counts"].items()
+            if name in self.calls and self.calls[name].errnos and name not in flow.spares
+        }
         last = self.run(flow, uncounted)
         if last["counts"]["malloc"]:
             counts["malloc"] = last["counts"]["malloc"]
@@ -126,14 +137,20 @@ class Campaign:
         if not result["reached"]:
             return False
         self.counts[flow.name, injection.call] += 1
-        self.note(injection, judge.faults_in(flow, self.calls[injection.call], injection, result,
-                                             self.baselines[flow.name]))
+        self.note(
+            injection,
+            judge.faults_in(
+                flow, self.calls[injection.call], injection, result, self.baselines[flow.name]
+            ),
+        )
         return True
 
     def note(self, injection, faults):
         for fault in faults:
-            if any(flow == injection.flow and call in ("*", injection.call) and fault.startswith(begin)
-                   for flow, call, begin in self.known):
+            if any(
+                flow == injection.flow and call in ("*", injection.call) and fault.startswith(begin)
+                for flow, call, begin in self.known
+            ):
                 self.expected += 1
                 continue
             self.found.append((injection, fault))
@@ -147,7 +164,9 @@ class Campaign:
         """Injects with n = 1, 2, ... until the run does not reach the n-th call. After `most`, n grows by a quarter
         each time: a file that is read in a thousand pieces does not take a thousand runs."""
         nth, most = 1, 200 if flow.is_of_library else 12
-        while time.monotonic() < self.end and self.inject(flow, Injection(flow.name, call.name, what, nth)):
+        while time.monotonic() < self.end and self.inject(
+            flow, Injection(flow.name, call.name, what, nth)
+        ):
             nth += 1 if nth < most else nth // 4
 
     def close(self):
@@ -161,9 +180,13 @@ def replay(injection):
 
 def everything(campaign, flows, wanted, limit):
     """Runs every injection, in an order in which a time limit still leaves some for each flow."""
-    each = [(flow, campaign.calls[name], what)
-            for flow in flows for name in campaign.baselines[flow.name]["counts"] if not wanted or name in wanted
-            for what in catalogue.whats(campaign.calls[name])]
+    each = [
+        (flow, campaign.calls[name], what)
+        for flow in flows
+        for name in campaign.baselines[flow.name]["counts"]
+        if not wanted or name in wanted
+        for what in catalogue.whats(campaign.calls[name])
+    ]
     random.Random(1).shuffle(each)
     each.sort(key=lambda one: one[1].name != "malloc")
     campaign.end = time.monotonic() + limit
@@ -172,7 +195,10 @@ def everything(campaign, flows, wanted, limit):
         for done, task in enumerate(tasks):
             task.result()
             if done % 200 == 0:
-                print(f"{sum(campaign.counts.values())} injections, {done} of {len(tasks)}", file=sys.stderr)
+                print(
+                    f"{sum(campaign.counts.values())} injections, {done} of {len(tasks)}",
+                    file=sys.stderr,
+                )
 
 
 def drawn(campaign, flows, wanted, seconds, seed):
@@ -190,8 +216,15 @@ def drawn(campaign, flows, wanted, seconds, seed):
         if not names:
             return
         name = each.choice(names)
-        campaign.inject(flow, Injection(flow.name, name, each.choice(catalogue.whats(campaign.calls[name])),
-                                        each.randint(1, counts[name])))
+        campaign.inject(
+            flow,
+            Injection(
+                flow.name,
+                name,
+                each.choice(catalogue.whats(campaign.calls[name])),
+                each.randint(1, counts[name]),
+            ),
+        )
 
     draw.shuffle(flows)
     with concurrent.futures.ThreadPoolExecutor(ROOMS) as pool:
@@ -199,7 +232,9 @@ def drawn(campaign, flows, wanted, seconds, seed):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("room", "flows-program", "perfring", "preload", "adapter", "subject"):
         parser.add_argument("--" + name, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--all", action="store_true")
@@ -231,8 +266,12 @@ def paths_of(arguments, folder):
                 shutil.copy(os.path.realpath(source), copy)
                 os.chmod(copy, 0o644)
     paths["perf_data"] = f"{folder}/perf.data"
-    subprocess.run([paths["perfring"], "record", "-e", "page-faults", "-o", paths["perf_data"], "--", "true"],
-                   check=True, stderr=subprocess.DEVNULL, timeout=SECONDS)
+    subprocess.run(
+        [paths["perfring"], "record", "-e", "page-faults", "-o", paths["perf_data"], "--", "true"],
+        check=True,
+        stderr=subprocess.DEVNULL,
+        timeout=SECONDS,
+    )
     os.chmod(paths["perf_data"], 0o644)
     return paths
 
@@ -256,7 +295,9 @@ def show_one(campaign, flow, words):
     if not result["reached"]:
         print("it is not reached")
         return 3
-    faults = judge.faults_in(flow, campaign.calls[injection.call], injection, result, campaign.baselines[flow.name])
+    faults = judge.faults_in(
+        flow, campaign.calls[injection.call], injection, result, campaign.baselines[flow.name]
+    )
     for fault in faults:
         print(f"FOUND: {fault}")
     return 1 if faults else 0
@@ -307,7 +348,9 @@ def work(arguments, paths):
     if code is not None:
         return code
     total = sum(campaign.counts.values())
-    print(f"{total} injections in {len(ready)} flows, {len(campaign.found)} found, {campaign.expected} known")
+    print(
+        f"{total} injections in {len(ready)} flows, {len(campaign.found)} found, {campaign.expected} known"
+    )
     if arguments.update:
         tables.update(campaign.counts)
     return 1 if campaign.found else 0 if total else 3

@@ -14,7 +14,10 @@ grep -q -e __asan_init -e __tsan_init -e __ubsan_handle harness/cli/perfring && 
 campaign() { # ARGUMENT...
   harness/anomaly/campaign "$@"
   local code=$?
-  [ $code -eq 3 ] && [ -z "${PERFRING_REQUIRE_LIVE:-}" ] && { echo "skipped"; return; }
+  [ $code -eq 3 ] && [ -z "${PERFRING_REQUIRE_LIVE:-}" ] && {
+    echo "skipped"
+    return
+  }
   [ $code -eq 0 ] || fail "campaign $*: exit code $code"
 }
 

@@ -40,15 +40,23 @@ def read_calls():
             continue
         name, errnos, rest = (part.strip() for part in line.split("|"))
         is_left_out = errnos == "none"
-        calls[name] = Call(name, [] if is_left_out else errnos.split(), [] if is_left_out else re.split(", ", rest),
-                           rest if is_left_out else None)
+        calls[name] = Call(
+            name,
+            [] if is_left_out else errnos.split(),
+            [] if is_left_out else re.split(", ", rest),
+            rest if is_left_out else None,
+        )
     return calls
 
 
 def read_known():
     """Returns the known findings that stay: (flow, call, beginning of the finding)."""
     lines = (HERE / "known.txt").read_text().splitlines()
-    return [tuple(part.strip() for part in line.split("|"))[:3] for line in lines if line and not line.startswith("#")]
+    return [
+        tuple(part.strip() for part in line.split("|"))[:3]
+        for line in lines
+        if line and not line.startswith("#")
+    ]
 
 
 def whats(call):
@@ -64,12 +72,18 @@ def error_of(what):
 
 def job_of(injection, flow, paths, seconds):
     """Returns the job for the room; without an injection, a job that counts calls."""
+
     def path_of(words):
         for name, path in paths.items():
             words = words.replace("{" + name + "}", str(path))
         return words
 
-    job = {"command": path_of(flow.words).split(" "), "marks": flow.is_of_library, "seconds": seconds, "files": {}}
+    job = {
+        "command": path_of(flow.words).split(" "),
+        "marks": flow.is_of_library,
+        "seconds": seconds,
+        "files": {},
+    }
     for name, source in flow.files.items():
         is_of_tree = not source.startswith(("text:", "{"))
         job["files"][name] = f"{paths['tree']}/{source}" if is_of_tree else path_of(source)

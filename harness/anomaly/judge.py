@@ -8,9 +8,9 @@ ENVIRONMENT = 2
 
 def hash_of(data):
     """FNV-1a, the same as in job.cc."""
-    value = 0xcbf29ce484222325
+    value = 0xCBF29CE484222325
     for each in data:
-        value = (value ^ each) * 0x100000001b3 & (1 << 64) - 1
+        value = (value ^ each) * 0x100000001B3 & (1 << 64) - 1
     return str(value)
 
 
@@ -27,15 +27,22 @@ def faults_in(flow, call, injection, result, baseline):
         faults.append(f"its exit code is {result['code']}")
     faults += [f"it has left running: {each}" for each in result["left"]]
     if result["signal"] == 0:
-        faults += in_library(call, injection, result) if flow.is_of_library else in_command(flow, result, baseline)
+        faults += (
+            in_library(call, injection, result)
+            if flow.is_of_library
+            else in_command(flow, result, baseline)
+        )
         if result["code"] == ENVIRONMENT and result["reached"]:
             faults += in_error(flow, call, injection, result["err"]["text"])
     return faults + in_files(flow, injection, result, baseline)
 
 
 def in_library(call, injection, result):
-    faults = [line for line in result["out"]["text"].splitlines()
-              if line.startswith("left: ") and not is_of_injection(line, injection, result)]
+    faults = [
+        line
+        for line in result["out"]["text"].splitlines()
+        if line.startswith("left: ") and not is_of_injection(line, injection, result)
+    ]
     account = re.search(r"^account: (\d+) = (\d+) \+ (\d+)$", result["out"]["text"], re.M)
     if result["code"] == 0:
         if account is None:
@@ -48,7 +55,9 @@ def in_library(call, injection, result):
 def is_of_injection(line, injection, result):
     """Whether the injected failure itself explains this leftover: the call that would have freed it was not made."""
     if line.startswith("left: fd"):
-        return injection.call == "close" and line.startswith(f"left: fd {result.get('closed')} /dev/null")
+        return injection.call == "close" and line.startswith(
+            f"left: fd {result.get('closed')} /dev/null"
+        )
     if line.startswith("left: mapping"):
         return injection.call == "munmap"
     if line.startswith("left: child"):
@@ -58,8 +67,14 @@ def is_of_injection(line, injection, result):
 
 
 def in_command(flow, result, baseline):
-    if flow.same and result["code"] in flow.codes and result["out"]["hash"] != baseline["out"]["hash"]:
-        return [f"it ends with {result['code']}, and has said something else than where nothing fails"]
+    if (
+        flow.same
+        and result["code"] in flow.codes
+        and result["out"]["hash"] != baseline["out"]["hash"]
+    ):
+        return [
+            f"it ends with {result['code']}, and has said something else than where nothing fails"
+        ]
     return []
 
 
@@ -89,8 +104,9 @@ def in_files(flow, injection, result, baseline):
             faults.append(f"it has left the file {name}")
     for name in flow.writes if injection.call != "cut" else ():  # the cut file may be this one
         old = hash_of(flow.files[name].removeprefix("text:").encode())
-        is_new = files.get(name) != old and (result.get("then") == 0 if flow.then
-                                             else files.get(name) == baseline["files"].get(name))
+        is_new = files.get(name) != old and (
+            result.get("then") == 0 if flow.then else files.get(name) == baseline["files"].get(name)
+        )
         is_old = old in (files.get(name), files.get(name + ".old"))
         if not is_new and (not is_old or result["code"] in flow.codes):
             faults.append(f"the user's file {name} is neither as it was nor whole")

@@ -14,7 +14,9 @@ def table(title, names, counts):
     for call in calls:
         cells = [str(counts.get((name, call), "")) for name in names]
         rows.append(f"| {call} | {' | '.join(cells)} |")
-    sums = [str(sum(count for (flow, _), count in counts.items() if flow == name)) for name in names]
+    sums = [
+        str(sum(count for (flow, _), count in counts.items() if flow == name)) for name in names
+    ]
     rows.append(f"| **all** | {' | '.join(sums)} |")
     return "\n".join(rows) + "\n"
 
@@ -23,12 +25,18 @@ def text_of(counts):
     flows = [flow for flow in catalogue.read_flows() if not flow.planted]
     of_library = [flow.name for flow in flows if flow.is_of_library]
     of_program = [flow.name for flow in flows if not flow.is_of_library]
-    return (f"{sum(counts.values())} injections.\n\n" + table("library", of_library, counts) + "\n"
-            + table("program", of_program, counts))
+    return (
+        f"{sum(counts.values())} injections.\n\n"
+        + table("library", of_library, counts)
+        + "\n"
+        + table("program", of_program, counts)
+    )
 
 
 def update(counts):
-    readme = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "harness/anomaly/README.md")
+    readme = pathlib.Path(
+        os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "harness/anomaly/README.md"
+    )
     text = readme.read_text()
     head, tail = text.split(BEGIN)[0], text.split(END)[1]
     readme.write_text(head + BEGIN + text_of(counts) + END + tail)

@@ -17,7 +17,10 @@ grep -q "no line matches" "$folder/out" || fail "a filter that matches nothing i
 # If it is interrupted after the first line, it ends with complete lines and complete JSON.
 for signal in INT TERM; do
   rm -f "$folder/out" # left by the previous signal
-  (trap - INT; exec "$drain" --json "$folder/json" --benchmark_min_time=0.05) >"$folder/out" 2>&1 &
+  (
+    trap - INT
+    exec "$drain" --json "$folder/json" --benchmark_min_time=0.05
+  ) >"$folder/out" 2>&1 &
   running=$!
   wait_until grep -qs "^64K/" "$folder/out"
   kill -s $signal $running

@@ -52,7 +52,10 @@ commands=(
 # On a busy machine such a short run may show nothing (exit code 3): then it runs again for longer.
 run() {
   local wanted=()
-  while [ "$1" != -- ]; do wanted+=("$1"); shift; done
+  while [ "$1" != -- ]; do
+    wanted+=("$1")
+    shift
+  done
   shift
   local line=$1 code seconds
   for seconds in "" 0.5 2 5; do
@@ -144,8 +147,10 @@ try_signals() {
   # The same with a consumer that never ends, because its fault makes it read forever, and with a
   # long trace.
   run 1 -- "$perfring sim --scenario crossing_4gib --fault leaves_the_last --steps 5000 >out 2>err"
-  { printf 'byte_order little\npage_size 4096\ncpu 0\npid 1\ntid 1\nids 1 2\npages 1024\n'
-    yes 'poll => 0 head 0 tail 0 lost 0 0 time 0' | head -n 90000; } >long
+  {
+    printf 'byte_order little\npage_size 4096\ncpu 0\npid 1\ntid 1\nids 1 2\npages 1024\n'
+    yes 'poll => 0 head 0 tail 0 lost 0 0 time 0' | head -n 90000
+  } >long
   run 3 -- "$perfring diff --replay long >out 2>err & $until_sigterm_is_caught; kill -TERM \$!; wait \$!"
   # A pipe instead of a file.
   mkdir traces && mkfifo traces/seed-1.trace

@@ -14,9 +14,17 @@ import pathlib
 import platform
 import sys
 
-COLOURS = {"right": "#8bc34a", "acceptable": "#cddc39", "not run": "#dddddd", "loses": "#ffb300",
-           "garbage": "#fb8c00", "floods": "#f4511e", "hangs": "#e53935", "crashes": "#8e24aa",
-           "out of bounds": "#4a148c"}
+COLOURS = {
+    "right": "#8bc34a",
+    "acceptable": "#cddc39",
+    "not run": "#dddddd",
+    "loses": "#ffb300",
+    "garbage": "#fb8c00",
+    "floods": "#f4511e",
+    "hangs": "#e53935",
+    "crashes": "#8e24aa",
+    "out of bounds": "#4a148c",
+}
 
 
 def cells_of(path):
@@ -57,28 +65,48 @@ def text(cell):
 
 
 def count(name, kind, outcomes):
-    return sum(1 for case, reachable in cases
-               if reachable == kind and cells[name, case]["outcome"] in outcomes)
+    return sum(
+        1
+        for case, reachable in cases
+        if reachable == kind and cells[name, case]["outcome"] in outcomes
+    )
 
 
 good, bad = ("right", "acceptable"), tuple(COLOURS)[3:]
-lines = ["# Other people's consumers, held to the cases", "",
-         f"Written by `ci/conform --update`: suite version {suite}, x86-64, each program as it is. "
-         "In brackets: acceptable, by the name that README.md explains. `FINDINGS.md` says what "
-         "follows.", "",
-         "| | " + " | ".join(name for name, _ in subjects) + " |",
-         "|---" * (len(subjects) + 1) + "|",
-         "| version | " + " | ".join(version for _, version in subjects) + " |"]
+lines = [
+    "# Other people's consumers, held to the cases",
+    "",
+    f"Written by `ci/conform --update`: suite version {suite}, x86-64, each program as it is. "
+    "In brackets: acceptable, by the name that README.md explains. `FINDINGS.md` says what "
+    "follows.",
+    "",
+    "| | " + " | ".join(name for name, _ in subjects) + " |",
+    "|---" * (len(subjects) + 1) + "|",
+    "| version | " + " | ".join(version for _, version in subjects) + " |",
+]
 for kind, title in ((True, "reachable"), (False, "hostile")):
     for outcomes, what in ((good, "right or acceptable"), (bad, "wrong")):
-        lines.append(f"| {title}: {what} | " +
-                     " | ".join(str(count(name, kind, outcomes)) for name, _ in subjects) + " |")
-for kind, title in ((True, "Reachable: a real kernel does it"),
-                    (False, "Hostile: only a broken or a foreign producer does it")):
-    lines += ["", f"## {title}", "", "| case | " + " | ".join(name for name, _ in subjects) + " |",
-              "|---" * (len(subjects) + 1) + "|"]
-    lines += [f"| {case} | " + " | ".join(text(cells[name, case]) for name, _ in subjects) + " |"
-              for case, reachable in cases if reachable == kind]
+        lines.append(
+            f"| {title}: {what} | "
+            + " | ".join(str(count(name, kind, outcomes)) for name, _ in subjects)
+            + " |"
+        )
+for kind, title in (
+    (True, "Reachable: a real kernel does it"),
+    (False, "Hostile: only a broken or a foreign producer does it"),
+):
+    lines += [
+        "",
+        f"## {title}",
+        "",
+        "| case | " + " | ".join(name for name, _ in subjects) + " |",
+        "|---" * (len(subjects) + 1) + "|",
+    ]
+    lines += [
+        f"| {case} | " + " | ".join(text(cells[name, case]) for name, _ in subjects) + " |"
+        for case, reachable in cases
+        if reachable == kind
+    ]
 lines += ["", "## Not run", ""]
 names_by_reason = {}
 for name, _ in subjects:
@@ -88,39 +116,58 @@ for name, _ in subjects:
             reasons.setdefault(cells[name, case]["detail"], []).append(case)
     for why, which in reasons.items():
         names_by_reason.setdefault((why, ", ".join(which)), []).append(name)
-lines += [f"- {', '.join(names)}: {why}: {which}" for (why, which), names in names_by_reason.items()]
+lines += [
+    f"- {', '.join(names)}: {why}: {which}" for (why, which), names in names_by_reason.items()
+]
 
 
 def live_cell(name, case):
     cell = live[name].get(case, {"outcome": "not run"})
-    differs = "not run" not in (both := (cell["outcome"], cells[name, case]["outcome"])) and both[0] != both[1]
+    differs = (
+        "not run" not in (both := (cell["outcome"], cells[name, case]["outcome"]))
+        and both[0] != both[1]
+    )
     return f"**{text(cell)}**" if differs else text(cell)
 
 
-live = {name: {case["id"]: case for case in json.loads(file.read_text())["cases"]}
-        for name, _ in subjects if (file := folder / f"{name}.live.json").exists()}
+live = {
+    name: {case["id"]: case for case in json.loads(file.read_text())["cases"]}
+    for name, _ in subjects
+    if (file := folder / f"{name}.live.json").exists()
+}
 if live:
-    ran = [case for case, _ in cases if any(one[case]["outcome"] != "not run" for one in live.values())]
+    ran = [
+        case for case, _ in cases if any(one[case]["outcome"] != "not run" for one in live.values())
+    ]
     first = next(iter(live.values()))
     why = {}
     for case, reachable in cases:
         if reachable and case not in ran:
             why.setdefault(first[case]["detail"], []).append(case)
     kernel = ".".join(platform.release().split(".")[:2])
-    lines += ["", f"## On the live kernel: Linux {kernel}", "",
-              "The same cases, written by the machine's own kernel (`ci/conform --live`). **Bold**: other "
-              "than on the simulated kernel. The hostile cases, which no kernel writes, are not run; and of "
-              "the reachable ones:", ""]
+    lines += [
+        "",
+        f"## On the live kernel: Linux {kernel}",
+        "",
+        "The same cases, written by the machine's own kernel (`ci/conform --live`). **Bold**: other "
+        "than on the simulated kernel. The hostile cases, which no kernel writes, are not run; and of "
+        "the reachable ones:",
+        "",
+    ]
     lines += [f"- {reason}: {', '.join(which)}" for reason, which in why.items()]
     lines += ["", "| case | " + " | ".join(live) + " |", "|---" * (len(live) + 1) + "|"]
-    lines += [f"| {case} | " + " | ".join(live_cell(name, case) for name in live) + " |" for case in ran]
+    lines += [
+        f"| {case} | " + " | ".join(live_cell(name, case) for name in live) + " |" for case in ran
+    ]
 (folder / "results.md").write_text("\n".join(lines) + "\n")
 
 here = pathlib.Path(__file__).parent
 vectors = {one["id"]: one for one in json.loads((here / "vectors/index.json").read_text())["cases"]}
 # Blocks of cases.txt, each from `case ID` to the next.
-scripts = {block.split()[0]: "case " + block.split("\n#")[0].rstrip()
-           for block in ("\n" + (here / "cases.txt").read_text()).split("\ncase ")[1:]}
+scripts = {
+    block.split()[0]: "case " + block.split("\n#")[0].rstrip()
+    for block in ("\n" + (here / "cases.txt").read_text()).split("\ncase ")[1:]
+}
 
 
 def expected(event):
@@ -129,7 +176,9 @@ def expected(event):
     if "error" in event:
         return "an error"
     kind = "maybe" if "maybe" in event else "sample"
-    return f"{kind} {event[kind]}" + (f" and {event['padding']} of padding" if event["padding"] else "")
+    return f"{kind} {event[kind]}" + (
+        f" and {event['padding']} of padding" if event["padding"] else ""
+    )
 
 
 def behind(case, kind):
@@ -139,23 +188,31 @@ def behind(case, kind):
     for number, turn in enumerate(vector["turns"], 1):
         turns.append(f"turn {number}: data_head {turn['head']}")
         turns += [f"  at {at}: {data}" for at, data in turn["writes"]]
-        turns += [f"  expected: {expected(event)}" for event in turn["expected"]] or ["  expected: nothing"]
+        turns += [f"  expected: {expected(event)}" for event in turn["expected"]] or [
+            "  expected: nothing"
+        ]
     turns.append("accepted: " + (", ".join(vector["accept"]) or "nothing else"))
-    parts = [f'<details id="{case}"><summary>{case}: {html.escape(vector["title"])} '
-             f'({kind}; {", ".join(vector["facts"])})</summary>',
-             f"<pre>{html.escape(scripts[case])}</pre><pre>{html.escape(chr(10).join(turns))}</pre><table>"]
+    parts = [
+        f'<details id="{case}"><summary>{case}: {html.escape(vector["title"])} '
+        f'({kind}; {", ".join(vector["facts"])})</summary>',
+        f"<pre>{html.escape(scripts[case])}</pre><pre>{html.escape(chr(10).join(turns))}</pre><table>",
+    ]
     for name, _ in subjects:
         cell = cells[name, case]
         replay = f"perfring conform --only {case} {options[name]}" if name in options else ""
-        parts.append(f'<tr><th>{html.escape(name)}</th><td style="background:{COLOURS[cell["outcome"]]}">'
-                     f'{html.escape(text(cell))}</td><td class=wide>{html.escape(cell["detail"])}'
-                     f'{html.escape("".join(chr(10) + "< " + each for each in cell.get("backtrace", [])))}<br>'
-                     f"<code>{html.escape(replay)}</code></td></tr>")
+        parts.append(
+            f'<tr><th>{html.escape(name)}</th><td style="background:{COLOURS[cell["outcome"]]}">'
+            f'{html.escape(text(cell))}</td><td class=wide>{html.escape(cell["detail"])}'
+            f'{html.escape("".join(chr(10) + "< " + each for each in cell.get("backtrace", [])))}<br>'
+            f"<code>{html.escape(replay)}</code></td></tr>"
+        )
     for name in live:
         cell = live[name].get(case, {"outcome": "not run", "detail": ""})
-        parts.append(f'<tr><th>{html.escape(name)}, live</th>'
-                     f'<td style="background:{COLOURS[cell["outcome"]]}">{html.escape(text(cell))}</td>'
-                     f'<td class=wide>{html.escape(cell["detail"])}</td></tr>')
+        parts.append(
+            f"<tr><th>{html.escape(name)}, live</th>"
+            f'<td style="background:{COLOURS[cell["outcome"]]}">{html.escape(text(cell))}</td>'
+            f'<td class=wide>{html.escape(cell["detail"])}</td></tr>'
+        )
     line = f"perfring inspect harness/conformance/vectors/index.json --case {case}"
     return "".join(parts) + f"</table><p><code>{line}</code></p></details>"
 
@@ -171,13 +228,18 @@ for case, reachable in cases:
         row.append(f'<td style="background:{COLOURS[cell["outcome"]]}" title="{said}"></td>')
     rows.append(f'<tr class="{kind}">{"".join(row)}</tr>')
     sections.append(behind(case, kind))
-legend = " ".join(f'<span style="background:{colour};color:#fff">&nbsp;{name}&nbsp;</span>'
-                  for name, colour in COLOURS.items())
-head = "".join(f"<th>{html.escape(name)}<br>{html.escape(version)}</th>"
-               for name, version in subjects)
+legend = " ".join(
+    f'<span style="background:{colour};color:#fff">&nbsp;{name}&nbsp;</span>'
+    for name, colour in COLOURS.items()
+)
+head = "".join(
+    f"<th>{html.escape(name)}<br>{html.escape(version)}</th>" for name, version in subjects
+)
 # A link to a case opens it.
-script = ("addEventListener('hashchange',()=>{const of=document.getElementById(location.hash.slice(1));"
-          "if(of)of.open=true})")
+script = (
+    "addEventListener('hashchange',()=>{const of=document.getElementById(location.hash.slice(1));"
+    "if(of)of.open=true})"
+)
 (folder / "results.html").write_text(
     "<!doctype html><meta charset=utf-8><title>Conformance</title><style>"
     "body{font:12px monospace}td{width:9em;height:1em}th{text-align:left}.hostile th{color:#777}"
@@ -185,7 +247,8 @@ script = ("addEventListener('hashchange',()=>{const of=document.getElementById(l
     "overflow-wrap:anywhere}</style>"
     f"<p>Suite version {suite}, x86-64: each program as it is, on the simulated kernel.</p>"
     f"<p>{legend}</p><table><tr><th></th>{head}</tr>{''.join(rows)}</table>\n"
-    f"{''.join(sections)}<script>{script}</script>\n")
+    f"{''.join(sections)}<script>{script}</script>\n"
+)
 
 if len(sys.argv) > 2:
     now, before = cells_of(folder / "results.md"), cells_of(sys.argv[2])
@@ -195,5 +258,7 @@ if len(sys.argv) > 2:
     different += [key for key in before if key[:2] in run and key not in now]
     for section, name, case in different:
         key = (section, name, case)
-        print(f"{name}, {case}{', live' if section else ''}: {now.get(key)}, and in {sys.argv[2]} {before.get(key)}")
+        print(
+            f"{name}, {case}{', live' if section else ''}: {now.get(key)}, and in {sys.argv[2]} {before.get(key)}"
+        )
     sys.exit(1 if different else 0)

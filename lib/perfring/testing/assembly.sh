@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154 # test.sh and the tests set its variables
 # Sourced, after perfring/testing/test.sh, by tests that read the machine code of C++: no test that
 # runs on x86 can tell whether a fence is there.
 

@@ -12,7 +12,10 @@ fail() { # MESSAGE
 
 # Checks that FILE contains TABLE: as many lines as TABLE has, from its first line on.
 has_table() { # FILE TABLE FROM: the command that prints the table
-  [ -n "$2" ] || { fail "$3 prints nothing"; return; }
+  [ -n "$2" ] || {
+    fail "$3 prints nothing"
+    return
+  }
   local first found
   first=$(head -n 1 <<<"$2")
   found=$(grep -F -x -A "$(($(wc -l <<<"$2") - 1))" -- "$first" "$1")
