@@ -7,10 +7,10 @@
 
 #include "fuzz/hostile_ring.h"
 #include "harness/oracle/drain_watch.h"
-#include "harness/rig/ends.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/reference.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring::fuzz {
 

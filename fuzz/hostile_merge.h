@@ -22,7 +22,7 @@
 
 #include "fuzz/hostile_drain.h"
 #include "perfring/rings/merge.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
 
 namespace perfring::fuzz {
 

@@ -23,8 +23,8 @@
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/reference.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring::fuzz {
 

@@ -17,14 +17,14 @@
 #include <variant>
 #include <vector>
 
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/faults/loop_faults.h"
-#include "harness/rig/ends.h"
-#include "harness/rig/faults.h"
+#include "harness/rig/script_faults.h"
 #include "harness/rig/simulated_kernel.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/ring/cursor.h"
-#include "perfring/testing/reference.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
+#include "perfring/testing/reference_drain.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"
 

@@ -21,7 +21,7 @@
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
 #include "perfring/testing/by_cursor.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
 #include "proptests/property.h"
 
 namespace perfring::script {

@@ -25,7 +25,7 @@ fi
 ring=(harness/oracle/*.cc)
 script=(harness/{kernel,oracle,rig,script}/*.cc harness/program/{json,verdict}.cc)
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
-  harness/differential/{compare,trace}.cc harness/bench/options.cc
+  harness/differential/{compare,trace}.cc harness/bench/bench_options.cc
   harness/stress/*.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
   harness/cli/{*_options,options,command_line}.cc
   harness/record/*.cc lib/perfring/{os,record}/*.cc

@@ -18,7 +18,7 @@
 #include "harness/program/numbers.h"
 #include "harness/program/output_file.h"
 #include "harness/program/verdict.h"
-#include "harness/record/known.h"
+#include "harness/record/known_fields.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 #include "harness/script/script.h"

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "harness/cli/live.h"
-#include "harness/cli/producer.h"
+#include "harness/cli/producer_thread.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"
 #include "harness/kernel/perf_event_array.h"
@@ -28,8 +28,8 @@
 #include "harness/oracle/payload.h"
 #include "harness/program/checked.h"
 #include "harness/program/run_program.h"
-#include "harness/rig/ends.h"
 #include "harness/rig/simulated_ring.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/os/fd.h"
 #include "perfring/perfring.h"
 

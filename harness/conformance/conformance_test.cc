@@ -11,9 +11,9 @@
 #include <sstream>
 
 #include "harness/conformance/subjects.h"
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/program/json.h"
-#include "perfring/testing/reference.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring::conformance {
 namespace {

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/conformance/case_producer.h"
 #include "harness/conformance/cases.h"
-#include "harness/conformance/producer.h"
 #include "harness/conformance/traced_process.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/live/emitter.h"

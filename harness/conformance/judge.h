@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/conformance/case_producer.h"
 #include "harness/conformance/cases.h"
-#include "harness/conformance/producer.h"
 
 namespace perfring::conformance {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "harness/faults/planted.h"
-#include "harness/rig/ends.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/record/decode.h"
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/conformance/case_producer.h"
 #include "harness/conformance/emulated_calls.h"
 #include "harness/conformance/judge.h"
-#include "harness/conformance/producer.h"
 #include "harness/conformance/subjects.h"
 #include "harness/conformance/traced_process.h"
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "harness/live/event_testing.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/event/sampler.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "harness/live/event_testing.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/event/group.h"
 #include "perfring/event/sampler.h"

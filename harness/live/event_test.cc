@@ -21,7 +21,7 @@
 #include <string>
 
 #include "harness/live/event_testing.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/event/group.h"
 #include "perfring/event/sampler.h"
 #include "perfring/event/tracepoint_fields.h"

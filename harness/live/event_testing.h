@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/event/check.h"
 #include "perfring/event/sampler.h"
 #include "perfring/os/fd.h"

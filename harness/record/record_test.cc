@@ -14,11 +14,11 @@
 #include <string>
 #include <system_error>
 
-#include "harness/record/known.h"
+#include "harness/record/known_fields.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 #include "perfring/record/to_string.h"
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {
 namespace {

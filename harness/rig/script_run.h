@@ -19,8 +19,8 @@
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
 #include "harness/program/verdict.h"
-#include "harness/rig/ends.h"
 #include "harness/rig/simulated_kernel.h"
+#include "harness/rig/watched_cpu.h"
 #include "harness/script/script.h"
 #include "perfring/ring/ring.h"
 

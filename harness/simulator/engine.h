@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "harness/simulator/consumer.h"
-#include "harness/simulator/producer.h"
+#include "harness/simulator/simulated_consumer.h"
+#include "harness/simulator/simulated_producer.h"
 #include "harness/simulator/simulation.h"
 #include "harness/simulator/site.h"
 #include "harness/simulator/world.h"

@@ -10,9 +10,9 @@
 
 #include "harness/faults/kernel_faults.h"
 #include "harness/program/sanitizers.h"
-#include "harness/simulator/consumer.h"
 #include "harness/simulator/engine.h"
-#include "harness/simulator/producer.h"
+#include "harness/simulator/simulated_consumer.h"
+#include "harness/simulator/simulated_producer.h"
 #include "harness/simulator/site.h"
 #include "harness/simulator/world.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/simulator/many_rings.h"
-#include "harness/simulator/producer.h"
+#include "harness/simulator/simulated_producer.h"
 #include "harness/simulator/site.h"
 #include "perfring/rings/merge.h"
 #include "perfring/rings/round.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "harness/oracle/payload.h"
-#include "harness/simulator/consumer.h"
 #include "harness/simulator/engine.h"
+#include "harness/simulator/simulated_consumer.h"
 #include "harness/simulator/site.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "harness/program/child_process.h"
-#include "harness/stress/consumer.h"
-#include "harness/stress/producer.h"
 #include "harness/stress/run.h"
+#include "harness/stress/stress_consumer.h"
+#include "harness/stress/stress_producer.h"
 
 namespace perfring::stress {
 

@@ -19,9 +19,9 @@
 #include "harness/faults/loop_faults.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/program/checked.h"
-#include "harness/stress/consumer.h"
-#include "harness/stress/producer.h"
 #include "harness/stress/run.h"
+#include "harness/stress/stress_consumer.h"
+#include "harness/stress/stress_producer.h"
 
 namespace perfring::stress {
 

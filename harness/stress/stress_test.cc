@@ -12,7 +12,7 @@
 #include "harness/stress/processes.h"
 #include "harness/stress/run.h"
 #include "harness/stress/sleepers.h"
-#include "harness/stress/testing.h"
+#include "harness/stress/stress_testing.h"
 
 namespace perfring::stress {
 namespace {

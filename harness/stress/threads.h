@@ -5,9 +5,9 @@
 #include <future>
 #include <memory>
 
-#include "harness/stress/consumer.h"
-#include "harness/stress/producer.h"
 #include "harness/stress/run.h"
+#include "harness/stress/stress_consumer.h"
+#include "harness/stress/stress_producer.h"
 
 namespace perfring::stress {
 

@@ -36,7 +36,7 @@
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/memory.h"
-#include "perfring/rings/looks.h"
+#include "perfring/rings/look_clock.h"
 
 namespace perfring::event::internal {
 

@@ -15,7 +15,7 @@
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {
 namespace {

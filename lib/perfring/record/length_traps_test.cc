@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "perfring/record/whole.h"
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {
 namespace {

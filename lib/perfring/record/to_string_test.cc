@@ -7,7 +7,7 @@
 #include <string>
 
 #include "perfring/record/to_string.h"
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {
 namespace {

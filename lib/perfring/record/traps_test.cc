@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {
 namespace {

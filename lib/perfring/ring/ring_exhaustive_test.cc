@@ -14,10 +14,10 @@
 
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/cursor_splits.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/reference.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring {
 namespace {
@@ -221,8 +221,8 @@ TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
   }
 }
 
-// Ring and Cursor compared with testing/reference.h, on a ring of 256 bytes with random contents
-// and random positions.
+// Ring and Cursor compared with testing/reference_drain.h, on a ring of 256 bytes with random
+// contents and random positions.
 
 using testing::differs_by_cursor;
 using testing::drain;

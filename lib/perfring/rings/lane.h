@@ -33,9 +33,9 @@
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
 #include "perfring/ring/wire.h"
-#include "perfring/rings/held_event.h"
-#include "perfring/rings/looks.h"
+#include "perfring/rings/look_clock.h"
 #include "perfring/rings/lost_keys.h"
+#include "perfring/rings/pending_event.h"
 #include "perfring/rings/window.h"
 
 namespace perfring::internal {

@@ -17,7 +17,7 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
-#include "perfring/rings/looks.h"
+#include "perfring/rings/look_clock.h"
 
 namespace perfring::internal {
 

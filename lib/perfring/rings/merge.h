@@ -100,7 +100,7 @@
 #include "perfring/rings/key_at.h"
 #include "perfring/rings/key_words.h"
 #include "perfring/rings/lane.h"
-#include "perfring/rings/looks.h"
+#include "perfring/rings/look_clock.h"
 #include "perfring/rings/loser_tree.h"
 #include "perfring/rings/slack.h"
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "perfring/ring/cursor.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/reference.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring::testing {
 

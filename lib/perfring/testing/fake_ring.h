@@ -14,7 +14,7 @@
 
 #include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
 
 namespace perfring::testing {
 

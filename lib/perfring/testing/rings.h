@@ -14,8 +14,8 @@
 
 #include "perfring/rings/merge.h"
 #include "perfring/rings/snapshot.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/seen.h"
 
 namespace perfring::testing {
 
