@@ -18,33 +18,34 @@
 namespace perfring::internal {
 
 inline std::uint32_t kind_of(Defect defect) noexcept {
-  return Held::kMalformed + static_cast<std::uint32_t>(defect);
+  return PendingRecord::kMalformed + static_cast<std::uint32_t>(defect);
 }
-inline bool is_defect(const Held& held, Defect defect) noexcept {
-  return held.kind() == kind_of(defect);
+inline bool is_defect(const PendingRecord& pending, Defect defect) noexcept {
+  return pending.kind() == kind_of(defect);
 }
 
-inline bool is_sample(const Held& held) noexcept {
-  return held.kind() == Held::kSample || held.kind() == Held::kSplit;
+inline bool is_sample(const PendingRecord& pending) noexcept {
+  return pending.kind() == PendingRecord::kSample || pending.kind() == PendingRecord::kSplit;
 }
 
 // Builds the event of any held record except a sample in one piece, which Lane builds itself, and a
 // BadPositions, for which the place does not tell which bytes it has.
 template <Memory M>
-PerfEvent odd_event_of(const RingView& view, const Held& held) {
+PerfEvent odd_event_of(const RingView& view, const PendingRecord& pending) {
   Walk<M> walk{view};
-  if (held.kind() == Held::kSplit) {
+  if (pending.kind() == PendingRecord::kSplit) {
     constexpr std::size_t at_payload = Walk<M>::kPayloadAt;
-    const auto at = walk.start(view, held.index(), at_payload + held.length());
-    return Sample{walk.head_of(at, at_payload, held.length()),
-                  walk.tail_of(at, at_payload, held.length())};
+    const auto at = walk.start(view, pending.index(), at_payload + pending.length());
+    return Sample{walk.head_of(at, at_payload, pending.length()),
+                  walk.tail_of(at, at_payload, pending.length())};
   }
-  if (held.kind() == Held::kLost) {
-    const auto at = walk.start(view, held.index(), kLostSizeMin);
+  if (pending.kind() == PendingRecord::kLost) {
+    const auto at = walk.start(view, pending.index(), kLostSizeMin);
     return Lost{M::template read<std::uint64_t>(walk.address(at, kLostCountAt))};
   }
-  const auto defect = static_cast<Defect>(held.kind() - Held::kMalformed);
-  return walk.malformed(defect, walk.start(view, held.index(), held.length()), held.length());
+  const auto defect = static_cast<Defect>(pending.kind() - PendingRecord::kMalformed);
+  return walk.malformed(defect, walk.start(view, pending.index(), pending.length()),
+                        pending.length());
 }
 
 }  // namespace perfring::internal
