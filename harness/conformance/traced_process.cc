@@ -116,7 +116,7 @@ void TracedProcess::kill_tracee(pid_t thread) {
 void TracedProcess::ended(const os::Waited& thread) {
   threads_.erase(thread.id);
   refs_.erase(thread.id);
-  if (thread.id == command_.process().id()) command_.process().reaped(thread.status);
+  if (thread.id == command_.process().id()) command_.process().set_end(thread.status);
 }
 
 void TracedProcess::start(const std::vector<std::string>& command, const ProcessLimits& limits) {

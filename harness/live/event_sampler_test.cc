@@ -134,7 +134,7 @@ class CommandedChild {
       }
       auto rest = os::Process::fork([&] { return serve(run); });
       if (!rest) return 1;
-      rest->let_run_on();
+      rest->keep_running();
       return 0;
     }
     return 0;

@@ -74,16 +74,16 @@ TEST(PerfBufferErrorTest, MessagesEqualAyas) {
 struct Advice {
   Kind kind;
   int error;
-  std::string asked;
+  std::string request;
   std::string change;
 };
 
 class ExplainTest : public ::testing::TestWithParam<Advice> {};
 
 TEST_P(ExplainTest, NamesWhatWasAskedWhatWasSaidAndWhatToChange) {
-  const auto& [kind, error, asked, change] = GetParam();
+  const auto& [kind, error, request, change] = GetParam();
   const std::string text = PerfBufferError::at_failure(kind, code(error), 7, 64).explain();
-  EXPECT_THAT(text, AllOf(HasSubstr("asked for: " + asked),
+  EXPECT_THAT(text, AllOf(HasSubstr("asked for: " + request),
                           HasSubstr("\nthe system said: " + code(error).message() + "\n"),
                           HasSubstr("\nto change: "), HasSubstr(change)));
 }

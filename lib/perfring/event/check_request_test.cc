@@ -108,12 +108,12 @@ TEST(CheckRequestTest, FieldsThatFtracesTracepointsRefuseAreNamed) {
   EXPECT_EQ(of(alone.sample(PERF_SAMPLE_STACK_USER)), "sample_type ");
   EXPECT_EQ(of(function.period(0)), "sample_period ") << "it counts";
   EXPECT_EQ(of(tracepoint("ftrace:print")), "config ");
-  Ask ask;
-  ask.attr = function.attr(machine).value();
-  machine.answer = [](const Ask& each) {
+  OpenArgs args;
+  args.attr = function.attr(machine).value();
+  machine.answer = [](const OpenArgs& each) {
     return each.attr.type == PERF_TYPE_TRACEPOINT ? EINVAL : 0;
   };
-  EXPECT_EQ(EventError::at_failure(EventError::Step::Open, EINVAL, ask, function.name(), machine)
+  EXPECT_EQ(EventError::at_failure(EventError::Step::Open, EINVAL, args, function.name(), machine)
                 .causes.front()
                 .field,
             "exclude_callchain_user");

@@ -49,8 +49,8 @@ std::string opened(const Request& request) {
   const auto made = plan(request, machine, 50);
   if (!made) return made.error().says;
   for (const Planned& step : made->steps) {
-    text += std::to_string(step.ask.pid) + "@" + std::to_string(step.ask.cpu) + ">" +
-            std::to_string(step.ring) + (step.ask.attr.inherit ? "i " : " ");
+    text += std::to_string(step.args.pid) + "@" + std::to_string(step.args.cpu) + ">" +
+            std::to_string(step.ring) + (step.args.attr.inherit ? "i " : " ");
   }
   return text;
 }
@@ -87,8 +87,8 @@ TEST(PlanTest, AFileThatCannotBeReadIsNamedWithItsError) {
 TEST(PlanTest, EachRecordWakes) {
   FakeSystem machine;
   const auto made = plan({.events = {kFaults}, .target = this_thread()}, machine);
-  EXPECT_EQ(made->steps[0].ask.attr.watermark, 1U);
-  EXPECT_EQ(made->steps[0].ask.attr.wakeup_watermark, 1U);
+  EXPECT_EQ(made->steps[0].args.attr.watermark, 1U);
+  EXPECT_EQ(made->steps[0].args.attr.wakeup_watermark, 1U);
 }
 
 // A child waits before its execve(), and is counted from that call on.
@@ -98,9 +98,9 @@ TEST(PlanTest, AChildsEventsBeginAtItsExec) {
     const auto made = plan({.events = {kFaults}, .target = target}, machine, 50);
     ASSERT_TRUE(made);
     for (const Planned& step : made->steps) {
-      EXPECT_EQ(step.ask.attr.disabled, 1U);
-      EXPECT_EQ(step.ask.attr.enable_on_exec, target.kind == Target::Kind::Child);
-      EXPECT_EQ(step.ask.flags & PERF_FLAG_PID_CGROUP,
+      EXPECT_EQ(step.args.attr.disabled, 1U);
+      EXPECT_EQ(step.args.attr.enable_on_exec, target.kind == Target::Kind::Child);
+      EXPECT_EQ(step.args.flags & PERF_FLAG_PID_CGROUP,
                 target.kind == Target::Kind::Cgroup ? PERF_FLAG_PID_CGROUP : 0);
     }
   }
@@ -114,8 +114,8 @@ TEST(PlanTest, WakeupsThatAnEventSetsItselfStay) {
     const auto made =
         plan({.events = std::move(events), .target = this_thread(), .batch = batch}, machine);
     for (const Planned& each : made->steps) {
-      all += std::to_string(each.ask.attr.watermark) + ":" +
-             std::to_string(each.ask.attr.wakeup_watermark) + " ";
+      all += std::to_string(each.args.attr.watermark) + ":" +
+             std::to_string(each.args.attr.wakeup_watermark) + " ";
     }
     return all + (made->wakes_itself ? "itself" : "-");
   };
@@ -146,7 +146,7 @@ TEST(PlanTest, SwitchesOfTheWaitingThreadWakeByHalfTheRing) {
   FakeSystem machine;
   Request request{.events = {changes({.switches = true})}, .target = this_thread()};
   request.page_count = 8;
-  const auto wakeup = [&] { return plan(request, machine)->steps[0].ask.attr.wakeup_watermark; };
+  const auto wakeup = [&] { return plan(request, machine)->steps[0].args.attr.wakeup_watermark; };
   EXPECT_EQ(wakeup(), 4 * page_size());
   request.batch = 100;
   EXPECT_EQ(wakeup(), 100U);
@@ -177,7 +177,7 @@ TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
     const bool warned = std::ranges::any_of(found, [](const Finding& each) {
       return each.field == "pid" && each.says.starts_with("the thread that waits is watched");
     });
-    const std::uint32_t wakeup = plan(request, machine)->steps[0].ask.attr.wakeup_watermark;
+    const std::uint32_t wakeup = plan(request, machine)->steps[0].args.attr.wakeup_watermark;
     EXPECT_EQ(wakeup, warned ? page_size() : 1) << event.name();
     EXPECT_EQ(plan(request, machine)->wakes_itself, warned);
     return warned;

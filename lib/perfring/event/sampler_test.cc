@@ -83,15 +83,15 @@ TEST_F(SamplerTest, AnEventThatAnothersRingRefusesIsExplained) {
     EXPECT_EQ(FakeKernel::mappings(), 0);
     return opened.error().explain();
   };
-  const std::string asked =
+  const std::string prefix =
       "asked for: ioctl PERF_EVENT_IOC_SET_OUTPUT of the software event cpu-clock of this thread\n"
       "the system said: Invalid argument: ";
   const auto no_clock = [](perf_event_attr& attr) { attr.use_clockid = 0, attr.clockid = 0; };
   EXPECT_EQ(refused(faults, clock.adjust(no_clock)),
-            asked +
+            prefix +
                 "the events of one ring have different clocks\n"
                 "to change: give all the same, or open a Sampler for each clock");
-  EXPECT_EQ(refused(faults, clock), asked +
+  EXPECT_EQ(refused(faults, clock), prefix +
                                         "the event cannot write to the ring of the one before it\n"
                                         "to change: open a Sampler for each of them");
 }

@@ -256,7 +256,7 @@ TEST(ProcessTest, OneThatMayRunOnIsLeftAlone) {
   pid_t id = 0;
   {
     Process child = paused();
-    child.let_run_on();
+    child.keep_running();
     id = child.id();
     ref = *ProcessRef::open(id);
   }
@@ -329,7 +329,7 @@ int adopt_an_orphan() {
   const Pipe pipe;
   auto parent = Process::fork([&] {
     auto orphan = Process::fork(pause_forever);
-    if (orphan) orphan->let_run_on();
+    if (orphan) orphan->keep_running();
     return orphan ? pipe.tell(orphan->id()) : 1;
   });
   if (!parent || !parent->wait()) return 1;
@@ -415,7 +415,7 @@ bool stranger_gets(pid_t id, Pipe& lives) {
     std::ofstream{"/proc/sys/kernel/ns_last_pid"} << id - 1;
     auto stranger = Process::fork([] { return ::setsid(), pause_forever(); });
     if (!stranger) return 1;
-    stranger->let_run_on();
+    stranger->keep_running();
     return pipe.tell(stranger->id());
   });
   if (!parent || parent->wait() != 0 || pipe.told() != id) return false;
@@ -464,11 +464,11 @@ int none() {
 TEST(CommandTest, WaitsForItsStart) {
   auto command = Command::fork({"true"}, none);
   ASSERT_TRUE(command);
-  EXPECT_TRUE(command->waits());
+  EXPECT_TRUE(command->is_waiting());
   ::usleep(50'000);
   EXPECT_FALSE(command->process().has_ended());
   EXPECT_TRUE(command->start());
-  EXPECT_FALSE(command->waits());
+  EXPECT_FALSE(command->is_waiting());
   EXPECT_EQ(command->process().wait(), 0);
   EXPECT_TRUE(command->start()) << "a second start does nothing";
 }
@@ -513,7 +513,7 @@ TEST(CommandTest, OneThatWaitsEndsWithItsParent) {
   EXPECT_EQ(exit_code_of([&] {
               auto command = Command::fork({"true"}, none);
               if (!command) return 1;
-              command->process().let_run_on();
+              command->process().keep_running();
               if (pipe.tell(command->process().id()) != 0) return 1;
               ::_exit(0);  // as in a crash: nothing is destroyed
             }),

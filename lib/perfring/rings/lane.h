@@ -254,8 +254,9 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
     window_.append_staged(count);
   }
 
-  // Reads the oldest unread record. Returns Held::none() if nothing is left before end_, or if the
-  // record is a LOST and its key is not known yet. If the key function throws, nothing has changed.
+  // Reads the oldest unread record. Returns PendingRecord::none() if nothing is left before end_,
+  // or if the record is a LOST and its key is not known yet. If the key function throws, nothing
+  // has changed.
   template <class RunState>
   PendingRecord read(RunState& round) {
     if (at_ == stop_) {

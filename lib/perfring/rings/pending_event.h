@@ -4,7 +4,8 @@
 #error "perfring/rings needs C++20: compile with -std=c++20 or later"
 #else
 
-// Builds the event of a record that was read earlier (Held, in window.h). Internal to Merge.
+// Builds the event of a record that was read earlier (PendingRecord, in window.h). Internal to
+// Merge.
 
 #include <cstddef>
 #include <cstdint>
