@@ -134,8 +134,8 @@ class HostileDrain {
     ++total_events_;
   }
 
-  void compare(const PerfEvent& event, const std::optional<testing::Reference::Place>& place) {
-    using Kind = testing::Seen::Kind;
+  void compare(const PerfEvent& event, const std::optional<testing::ReferenceDrain::Place>& place) {
+    using Kind = testing::CopiedEvent::Kind;
     if (!place) fail({oracle::Invariant::no_invention, "an event after the reference's last"});
     end_ = place->end;
     if (const auto* sample = std::get_if<Sample>(&event)) {
@@ -154,7 +154,7 @@ class HostileDrain {
   }
 
   // Compares the place instead of the bytes.
-  void same(Bytes head, Bytes tail, const testing::Reference::Place& place) const {
+  void same(Bytes head, Bytes tail, const testing::ReferenceDrain::Place& place) const {
     const auto from = static_cast<std::size_t>(place.at % memory_.data().size());
     const std::uint64_t before_end =
         std::min<std::uint64_t>(place.size, memory_.data().size() - from);
@@ -170,7 +170,7 @@ class HostileDrain {
   Accesses accesses_;
   const rig::Observing observing_{accesses_};
   R ring_;
-  std::optional<testing::Reference> reference_;
+  std::optional<testing::ReferenceDrain> reference_;
   std::uint64_t end_ = 0;     // the reference's data_tail
   std::uint64_t events_ = 0;  // in this drain
   unsigned total_events_ = 0;

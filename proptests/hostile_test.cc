@@ -21,8 +21,8 @@
 namespace perfring::proptests {
 namespace {
 
-using testing::Reference;
-using testing::Seen;
+using testing::CopiedEvent;
+using testing::ReferenceDrain;
 using Core = Ring<rig::CheckedMemory>;
 using CursorCore = testing::ByCursor<Cursor<rig::CheckedMemory>>;
 
@@ -102,14 +102,14 @@ void agrees() {
       *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(1, 200));
   for (std::size_t i = 0; i <= stops.size(); ++i) {
     const std::size_t stop = i < stops.size() ? stops[i] : hostile.size;  // at last, all events
-    auto expected = Reference{data, page.data_tail, page.data_head}.drain();
+    auto expected = ReferenceDrain{data, page.data_tail, page.data_head}.drain();
     RC_ASSERT(consumer.readable() == !expected.empty());
     if (expected.size() > stop) expected.resize(stop);
     const std::uint64_t tail = expected.empty() ? page.data_tail : expected.back().end;
     std::size_t events = 0;
     static_cast<void>(consumer.try_fold(Unit{}, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
       RC_ASSERT_INVARIANT(no_invention, events < expected.size());
-      RC_ASSERT_INVARIANT(intact, testing::copy(event) == expected[events].seen);
+      RC_ASSERT_INVARIANT(intact, testing::copy(event) == expected[events].event);
       if (++events == stop) return Break{};
       return Continue{};
     }));

@@ -99,14 +99,14 @@ TEST(EventErrorTest, AMembersErrorSaysHowItDiffersFromTheLeader) {
     member.group_fd = 5;
     machine.answer = [&](const OpenArgs& args) { return of_a_group(args, leader); };
     ASSERT_EQ(of_a_group(member, leader), EINVAL) << row.name;
-    const auto said = [&](const OpenArgs* with) {
+    const auto causes_with = [&](const OpenArgs* with) {
       const auto failed = EventError::at_failure(EventError::Step::Open, EINVAL, member,
                                                  "the event", machine, with);
       return failed.causes.size() == 1 ? failed.causes[0].field + ": " + failed.causes[0].says
                                        : failed.explain();
     };
-    EXPECT_EQ(said(&leader), row.says) << row.name;
-    EXPECT_EQ(said(nullptr), row.without) << row.name;
+    EXPECT_EQ(causes_with(&leader), row.says) << row.name;
+    EXPECT_EQ(causes_with(nullptr), row.without) << row.name;
   }
 }
 

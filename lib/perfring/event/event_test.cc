@@ -60,9 +60,9 @@ TEST(EventTest, CallsInAnyOrderAreTheSameEvent) {
     std::vector<std::size_t> order{0, 1, 2, 3, 4};
     std::optional<perf_event_attr> first;
     do {
-      Event said = event;
-      for (const std::size_t i : order) said = calls[i](said);
-      const perf_event_attr attr = attr_of(said);
+      Event changed = event;
+      for (const std::size_t i : order) changed = calls[i](changed);
+      const perf_event_attr attr = attr_of(changed);
       if (!first) first = attr;
       EXPECT_TRUE(equal(attr, *first)) << event.name();
     } while (std::ranges::next_permutation(order).found);

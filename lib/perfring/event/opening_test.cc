@@ -59,8 +59,8 @@ TEST_F(OpeningTest, AThreadThatHasEndedIsPassedOver) {
     EXPECT_EQ(opened(kFaults, this_process(), grouped), "0:101 1:101 ");
     EXPECT_EQ(opened(kFaults, this_process().and_children().on({0, 1}), grouped),
               "0:101 0:101 1:101 1:101 ");
-    const auto is_asked = [](const OpenArgs& args) { return args.pid == 100; };
-    EXPECT_EQ(std::ranges::count_if(machine_.calls, is_asked), 2) << "once for each request";
+    const auto is_of_task = [](const OpenArgs& args) { return args.pid == 100; };
+    EXPECT_EQ(std::ranges::count_if(machine_.calls, is_of_task), 2) << "once for each request";
     machine_.calls.clear();
   }
   EXPECT_EQ(opened(kFaults, thread(100)), "No such process pid") << "it is the only one";
@@ -277,14 +277,14 @@ TEST_F(SamplerTest, AMovedFromSamplerHasNoEvents) {
   Sampler second{std::move(first)};
   EXPECT_EQ(delivered_by_none(first), "");  // NOLINT: moved from, on purpose
   EXPECT_NE(first.start().error().explain().find("moved from"), std::string::npos);
-  std::string seen;
-  second.flush([&](const Delivered& each) { seen += name_of(each); });
-  EXPECT_EQ(seen, "one ");
+  std::string delivered;
+  second.flush([&](const Delivered& each) { delivered += name_of(each); });
+  EXPECT_EQ(delivered, "one ");
   EXPECT_EQ(second.counts().delivered, 1U);
   first = std::move(second);
   write(first, "two", 2);
-  first.flush([&](const Delivered& each) { seen += name_of(each); });
-  EXPECT_EQ(seen, "one two ");
+  first.flush([&](const Delivered& each) { delivered += name_of(each); });
+  EXPECT_EQ(delivered, "one two ");
   EXPECT_EQ(FakeKernel::mappings(), 1);
 }
 
@@ -293,9 +293,9 @@ TEST_F(SamplerTest, MoveAssignmentToItselfChangesNothing) {
   write(sampler, "one", 1);
   Sampler& same = sampler;
   sampler = std::move(same);
-  std::string seen;
-  sampler.flush([&](const Delivered& each) { seen += name_of(each); });
-  EXPECT_EQ(seen, "one ");
+  std::string delivered;
+  sampler.flush([&](const Delivered& each) { delivered += name_of(each); });
+  EXPECT_EQ(delivered, "one ");
   Group group = Group::open(request()).value();
   Group& same_group = group;
   group = std::move(same_group);
@@ -319,9 +319,9 @@ TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {
   ASSERT_TRUE(sampler.start().has_value());
   while (!sampler.child_status()) ::usleep(1000);
   EXPECT_EQ(*sampler.child_status(), 0);
-  std::string seen;
-  sampler.flush([&](const Delivered& each) { seen += name_of(each); });
-  EXPECT_EQ(seen, "one ");
+  std::string delivered;
+  sampler.flush([&](const Delivered& each) { delivered += name_of(each); });
+  EXPECT_EQ(delivered, "one ");
 }
 
 TEST_F(SamplerTest, AGroupThatWasMovedFromHasNoEvents) {

@@ -46,9 +46,9 @@ TEST(EventTest, EventsOfAnyTaskWatchAllTasksUnlessATargetIsNamed) {
 std::string opened(const Request& request) {
   FakeSystem machine;
   std::string text;
-  const auto made = plan(request, machine, 50);
-  if (!made) return made.error().says;
-  for (const Planned& step : made->steps) {
+  const auto to_open = plan(request, machine, 50);
+  if (!to_open) return to_open.error().says;
+  for (const Planned& step : to_open->steps) {
     text += std::to_string(step.args.pid) + "@" + std::to_string(step.args.cpu) + ">" +
             std::to_string(step.ring) + (step.args.attr.inherit ? "i " : " ");
   }
@@ -73,31 +73,31 @@ TEST(PlanTest, EachTargetOpensAnEventForItsTasksAndCpus) {
 
 TEST(PlanTest, AFileThatCannotBeReadIsNamedWithItsError) {
   FakeSystem machine;
-  const auto said = [&](const Target& target) {
-    const auto made = plan({.events = {kFaults}, .target = target}, machine);
-    return made ? "a plan" : made.error().says;
+  const auto refusal_of = [&](const Target& target) {
+    const auto to_open = plan({.events = {kFaults}, .target = target}, machine);
+    return to_open ? "a plan" : to_open.error().says;
   };
   machine.errors["/proc/self/task"] = EMFILE;
-  EXPECT_EQ(said(this_process()), "/proc/self/task cannot be read: Too many open files");
+  EXPECT_EQ(refusal_of(this_process()), "/proc/self/task cannot be read: Too many open files");
   machine.errors["/sys/devices/system/cpu/online"] = EIO;
-  EXPECT_EQ(said(event::system()),
+  EXPECT_EQ(refusal_of(event::system()),
             "the online CPUs cannot be read: /sys/devices/system/cpu/online: Input/output error");
 }
 
 TEST(PlanTest, EachRecordWakes) {
   FakeSystem machine;
-  const auto made = plan({.events = {kFaults}, .target = this_thread()}, machine);
-  EXPECT_EQ(made->steps[0].args.attr.watermark, 1U);
-  EXPECT_EQ(made->steps[0].args.attr.wakeup_watermark, 1U);
+  const auto to_open = plan({.events = {kFaults}, .target = this_thread()}, machine);
+  EXPECT_EQ(to_open->steps[0].args.attr.watermark, 1U);
+  EXPECT_EQ(to_open->steps[0].args.attr.wakeup_watermark, 1U);
 }
 
 // A child waits before its execve(), and is counted from that call on.
 TEST(PlanTest, AChildsEventsBeginAtItsExec) {
   FakeSystem machine;
   for (const Target& target : {child({"x"}), this_thread(), event::system(), cgroup("/x")}) {
-    const auto made = plan({.events = {kFaults}, .target = target}, machine, 50);
-    ASSERT_TRUE(made);
-    for (const Planned& step : made->steps) {
+    const auto to_open = plan({.events = {kFaults}, .target = target}, machine, 50);
+    ASSERT_TRUE(to_open);
+    for (const Planned& step : to_open->steps) {
       EXPECT_EQ(step.args.attr.disabled, 1U);
       EXPECT_EQ(step.args.attr.enable_on_exec, target.kind == Target::Kind::Child);
       EXPECT_EQ(step.args.flags & PERF_FLAG_PID_CGROUP,
@@ -111,13 +111,13 @@ TEST(PlanTest, WakeupsThatAnEventSetsItselfStay) {
   FakeSystem machine;
   const auto planned = [&](std::vector<Event> events, std::uint32_t batch) {
     std::string all;
-    const auto made =
+    const auto to_open =
         plan({.events = std::move(events), .target = this_thread(), .batch = batch}, machine);
-    for (const Planned& each : made->steps) {
+    for (const Planned& each : to_open->steps) {
       all += std::to_string(each.args.attr.watermark) + ":" +
              std::to_string(each.args.attr.wakeup_watermark) + " ";
     }
-    return all + (made->wakes_itself ? "itself" : "-");
+    return all + (to_open->wakes_itself ? "itself" : "-");
   };
   using Attr = perf_event_attr;
   const Event switches = changes({.switches = true});
@@ -209,8 +209,8 @@ TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
 // Returns plan()'s refusal of a target; empty if it makes a plan.
 std::string refused(const Target& target) {
   FakeSystem machine;
-  const auto made = plan({.events = {kFaults}, .target = target}, machine);
-  return made ? "" : made.error().field + ": " + made.error().says;
+  const auto to_open = plan({.events = {kFaults}, .target = target}, machine);
+  return to_open ? "" : to_open.error().field + ": " + to_open.error().says;
 }
 
 TEST(TargetMisuseTest, ATaskBelow0IsNotEveryTask) {
@@ -235,8 +235,8 @@ TEST(TargetMisuseTest, ACpuBeyondAnIntIsNotAnyCpu) {
 TEST(TargetMisuseTest, AChildOrAFolderBelow0IsRefused) {
   FakeSystem machine;
   const auto says = [&](const Target& target, pid_t pid) {
-    const auto made = plan({.events = {kFaults}, .target = target}, machine, pid);
-    return made ? "" : made.error().field + ": " + made.error().says;
+    const auto to_open = plan({.events = {kFaults}, .target = target}, machine, pid);
+    return to_open ? "" : to_open.error().field + ": " + to_open.error().says;
   };
   EXPECT_EQ(says(child({"x"}), -1), "pid: there is no task -1") << "the kernel's -1 is every task";
   EXPECT_EQ(says(cgroup("/x"), INT_MIN), "pid: -2147483648 is not a descriptor");

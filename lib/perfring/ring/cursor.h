@@ -107,8 +107,8 @@ class Cursor {
         if (raw <= head_.size() - Walk::kPayloadAt) [[likely]]
           return Sample{{head_.data() + Walk::kPayloadAt, raw}, {}};
       }
-      const internal::RingView behind_the_end{nullptr, tail_};
-      Walk walk{behind_the_end};
+      const internal::RingView after_end{nullptr, tail_};
+      Walk walk{after_end};
       return walk.interpret(walk.within(head_, tail_), Walk::decode(header_));
     }
 

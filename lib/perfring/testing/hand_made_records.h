@@ -24,27 +24,27 @@
 
 namespace perfring::record::testing {
 
-class Made {
+class RecordBuilder {
  public:
-  explicit Made(std::uint32_t type, std::uint16_t misc = 0) {
+  explicit RecordBuilder(std::uint32_t type, std::uint16_t misc = 0) {
     u32(type);
     u16(misc);
     u16(0);  // header.size, which bytes() fills in
   }
 
-  Made& u8(std::uint8_t value) { return add(value); }
-  Made& u16(std::uint16_t value) { return add(value); }
-  Made& u32(std::uint32_t value) { return add(value); }
-  Made& u64(std::uint64_t value) { return add(value); }
+  RecordBuilder& u8(std::uint8_t value) { return add(value); }
+  RecordBuilder& u16(std::uint16_t value) { return add(value); }
+  RecordBuilder& u32(std::uint32_t value) { return add(value); }
+  RecordBuilder& u64(std::uint64_t value) { return add(value); }
   // Appends a string, its NUL, and zeroes up to a multiple of 8.
-  Made& text(std::string_view value) {
+  RecordBuilder& text(std::string_view value) {
     for (const char c : value) u8(static_cast<std::uint8_t>(c));
     do u8(0);
     while (bytes_.size() % 8 != 0);
     return *this;
   }
   // Appends `size` bytes: first, first + 1, and so on.
-  Made& run(std::size_t size, std::uint8_t first) {
+  RecordBuilder& run(std::size_t size, std::uint8_t first) {
     for (std::size_t i = 0; i < size; ++i) u8(static_cast<std::uint8_t>(first + i));
     return *this;
   }
@@ -57,7 +57,7 @@ class Made {
 
  private:
   template <class T>
-  Made& add(T value) {
+  RecordBuilder& add(T value) {
     // Byte by byte: at -O3 g++ 12 takes insert() and resize() for writes past the end.
     for (const std::byte byte : std::bit_cast<std::array<std::byte, sizeof value>>(value)) {
       bytes_.push_back(byte);
@@ -124,15 +124,16 @@ inline constexpr std::uint64_t kTrailer = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | P
 
 // sample_id with every field: pid 11, tid 12, time 13, id 14, stream_id 15, cpu 16, res 17,
 // identifier 18.
-inline Made& add_sample_id(Made& made) {
-  return made.u32(11).u32(12).u64(13).u64(14).u64(15).u32(16).u32(17).u64(18);
+inline RecordBuilder& add_sample_id(RecordBuilder& builder) {
+  return builder.u32(11).u32(12).u64(13).u64(14).u64(15).u32(16).u32(17).u64(18);
 }
 
 // A record together with the memory and the layout that its view refers to.
-class Decoded {
+class DecodedRecord {
  public:
-  Decoded(const Made& made, const perf_event_attr& attr) : Decoded{made.bytes(), attr} {}
-  Decoded(const std::vector<std::byte>& bytes, const perf_event_attr& attr)
+  DecodedRecord(const RecordBuilder& builder, const perf_event_attr& attr)
+      : DecodedRecord{builder.bytes(), attr} {}
+  DecodedRecord(const std::vector<std::byte>& bytes, const perf_event_attr& attr)
       : memory_{bytes}, layout_{attr}, any_{decode(memory_.bytes(), layout_)} {}
 
   const Any& any() const { return any_; }

@@ -18,11 +18,11 @@ namespace perfring::testing {
 // S11 and the wire format, byte by byte, slowly. It copies, and shares nothing with the drain
 // except the vocabulary. It accepts any ring with a size that is a power of two, any contents and
 // any positions.
-class Reference {
+class ReferenceDrain {
  public:
   // An event, with its place in the ring instead of its bytes.
   struct Place {
-    Seen::Kind kind;
+    CopiedEvent::Kind kind;
     Defect defect;        // of a Malformed
     std::uint64_t at;     // position of the first delivered byte
     std::uint64_t size;   // number of delivered bytes
@@ -30,12 +30,12 @@ class Reference {
     std::uint64_t end;    // data_tail if the drain stops with this event
   };
   struct Event {
-    Seen seen;
+    CopiedEvent event;
     std::uint64_t end;
   };
 
-  // `data` must outlive the Reference.
-  Reference(Bytes data, std::uint64_t tail, std::uint64_t head)
+  // `data` must outlive the ReferenceDrain.
+  ReferenceDrain(Bytes data, std::uint64_t tail, std::uint64_t head)
       : data_{data}, at_{tail}, left_{unread(data.size(), tail, head)}, head_{head} {}
 
   // Returns the distance between the positions modulo 2^32 (S9). Returns 0 if data_head is behind,
@@ -44,8 +44,8 @@ class Reference {
     constexpr std::uint64_t kLap = std::uint64_t{1} << 32;
     const std::uint64_t forwards = (kLap + head % kLap - tail % kLap) % kLap;
     const std::uint64_t backwards = (kLap - forwards) % kLap;
-    const bool is_behind = backwards < forwards && backwards <= size;
-    return is_behind && head % 8 == 0 && tail % 8 == 0 ? 0 : forwards;
+    const bool went_back = backwards < forwards && backwards <= size;
+    return went_back && head % 8 == 0 && tail % 8 == 0 ? 0 : forwards;
   }
 
   // Returns the next event that a drain delivers, or nullopt at the drain's end.
@@ -67,14 +67,15 @@ class Reference {
   // Returns all events that a drain delivers if it is not stopped. Call it once.
   std::vector<Event> drain() {
     std::vector<Event> events;
-    while (const std::optional<Place> place = next()) events.push_back({seen(*place), place->end});
+    while (const std::optional<Place> place = next())
+      events.push_back({copy_of(*place), place->end});
     return events;
   }
 
-  std::vector<Seen> events() {
-    std::vector<Seen> seen;
-    for (Event& event : drain()) seen.push_back(std::move(event.seen));
-    return seen;
+  std::vector<CopiedEvent> events() {
+    std::vector<CopiedEvent> events;
+    for (Event& event : drain()) events.push_back(std::move(event.event));
+    return events;
   }
 
  private:
@@ -89,27 +90,27 @@ class Reference {
       case 9: {  // SAMPLE
         const std::uint64_t raw = size < 12 ? 0 : number<std::uint32_t>(at_ + 8);
         if (size < 12 || 12 + raw > size) return malformed(Defect::BadSample, at_, size, end);
-        return {Seen::Kind::Sample, {}, at_ + 12, raw, 0, end};
+        return {CopiedEvent::Kind::Sample, {}, at_ + 12, raw, 0, end};
       }
       case 2:  // LOST
         if (size < 24) return malformed(Defect::BadLost, at_, size, end);
-        return {Seen::Kind::Lost, {}, at_, 0, number<std::uint64_t>(at_ + 16), end};
+        return {CopiedEvent::Kind::Lost, {}, at_, 0, number<std::uint64_t>(at_ + 16), end};
       default:
         return malformed(Defect::UnexpectedType, at_, size, end);
     }
   }
 
   static Place malformed(Defect defect, std::uint64_t at, std::uint64_t size, std::uint64_t end) {
-    return {Seen::Kind::Malformed, defect, at, size, 0, end};
+    return {CopiedEvent::Kind::Malformed, defect, at, size, 0, end};
   }
 
-  Seen seen(const Place& place) const {
-    if (place.kind == Seen::Kind::Lost) return Seen::lost(place.count);
+  CopiedEvent event(const Place& place) const {
+    if (place.kind == CopiedEvent::Kind::Lost) return CopiedEvent::lost(place.count);
     const std::size_t head_size = before_end(place.at, place.size);
     std::vector<std::byte> all = bytes(place.at, place.size);
-    return place.kind == Seen::Kind::Sample
-               ? Seen::sample(std::move(all), head_size)
-               : Seen::malformed(place.defect, std::move(all), head_size);
+    return place.kind == CopiedEvent::Kind::Sample
+               ? CopiedEvent::sample(std::move(all), head_size)
+               : CopiedEvent::malformed(place.defect, std::move(all), head_size);
   }
 
   std::byte byte(std::uint64_t at) const {
