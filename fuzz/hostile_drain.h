@@ -71,14 +71,14 @@ class HostileDrain {
 
   void drain(const Stop& stop) {
     const perf_event_mmap_page& page = memory_.page();
-    accesses_.readable.begins();
+    accesses_.readable.begin_drain();
     accesses_.head_reads = accesses_.tail_writes = 0;
     reference_.emplace(memory_.data(), page.data_tail, page.data_head);
     end_ = page.data_tail;
     events_ = 0;
-    watch_.begins();
+    watch_.begin_drain();
     carry_out(stop);
-    watch_.ends(accesses_.readable.available);
+    watch_.end_drain(accesses_.readable.available);
     if (watch_.violation()) fail(*watch_.violation());
     expect(accesses_.tail_writes == (accesses_.readable.available == 0 ? 0U : 1U),
            oracle::Invariant::tail_honest, "data_tail was written more than once, or not at all");
@@ -122,7 +122,7 @@ class HostileDrain {
 
   void visit(const PerfEvent& event) {
     ++events_;
-    watch_.event(event);
+    watch_.check_event(event);
     if (watch_.violation()) fail(*watch_.violation());
     if (hostile_.poke_count == 0) {
       compare(event, reference_->next());
@@ -168,7 +168,7 @@ class HostileDrain {
   HostileMemory& memory_;
   oracle::DrainWatch watch_;
   Accesses accesses_;
-  const rig::Observing observing_{accesses_};
+  const rig::ObserverScope observing_{accesses_};
   R ring_;
   std::optional<testing::ReferenceDrain> reference_;
   std::uint64_t end_ = 0;     // the reference's data_tail

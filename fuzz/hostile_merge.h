@@ -261,7 +261,7 @@ class HostileMerge : private rig::MemoryObserver {
   std::vector<MergedPart> parts_;  // the hostile rings, then the sound one
   std::uint64_t records_ = 0;
   std::vector<Run> runs_;
-  const rig::Observing observing_{*this};
+  const rig::ObserverScope observing_{*this};
   M merge_{MergeOptions{.slack = 0, .learns = false}};
   std::vector<std::vector<testing::CopiedEvent>> due_;  // undelivered events of each hostile ring
   std::vector<std::uint64_t> ends_;                     // final data_tail of each hostile ring

@@ -34,7 +34,7 @@ class Accesses final : public rig::MemoryObserver {
   void on_commit(SharedPosition) override { ++commits_; }
   void on_read(const std::byte* address, std::size_t size) override {
     if (address != reinterpret_cast<const std::byte*>(&page_.data_tail)) {
-      watch_.reads(address, size);
+      watch_.check_read(address, size);
     }
   }
   unsigned commits() const { return commits_; }
@@ -53,19 +53,19 @@ void stays_inside() {
   hostile.write_to(memory.page(), memory.data());
   oracle::DrainWatch watch{memory.page(), memory.data()};
   Accesses accesses{memory.page(), watch};
-  const rig::Observing observing{accesses};
+  const rig::ObserverScope observing{accesses};
   Consumer consumer = *Consumer::over(memory.page(), memory.data());
   const auto available = oracle::unread(hostile.size, hostile.tail, hostile.head());
   std::uint64_t bytes = 0;
-  watch.begins();
+  watch.begin_drain();
   const auto visit = [&](Unit, const PerfEvent& event) -> ControlFlow<> {
-    watch.event(event);
+    watch.check_event(event);
     if (watch.violation()) return Break{};
     bytes += testing::copy(event).bytes.size();
     return Continue{};
   };
   static_cast<void>(consumer.try_fold(Unit{}, visit));
-  watch.ends(available);
+  watch.end_drain(available);
   if (watch.violation()) fail(*watch.violation());
   RC_ASSERT(bytes <= available);
   RC_ASSERT_INVARIANT(bounded, !consumer.readable());

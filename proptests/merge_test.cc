@@ -268,7 +268,7 @@ void stays_inside() {
   watch.watch(page, data);
   auto expected = testing::ReferenceDrain{data, page.data_tail, page.data_head}.events();
   {
-    const rig::Observing observing{watch};
+    const rig::ObserverScope observing{watch};
     std::vector<MergedEvent> delivered;
     const auto take = [&](std::vector<MergedEvent> some) {
       delivered.insert(delivered.end(), some.begin(), some.end());

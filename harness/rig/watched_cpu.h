@@ -34,25 +34,25 @@ struct LedgerCpu : Base {
   // data_tail may advance before the kernel reads it, and then leaves more room than the ledger
   // assumed.
   __u64 read_once(const __u64& data_tail) {
-    ledger.reads_tail(kernel::HardwareCpu{}.read_once(data_tail));
+    ledger.note_tail_read(kernel::HardwareCpu{}.read_once(data_tail));
     return Base::read_once(data_tail);
   }
   void write_once(__u64& data_head, __u64 value) {
-    ledger.published(value);
+    ledger.note_publication(value);
     Base::write_once(data_head, value);
   }
   // Bypasses the ledger, for a kernel that publishes by a store that it should not do.
   void write_unseen(__u64& data_head, __u64 value) { Base::write_once(data_head, value); }
   void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
-    ledger.reserved(position, size, released(rb));
+    ledger.note_reservation(position, size, released(rb));
     Base::on_reserve(rb, position, size);
   }
   void on_lost_record(const kernel::perf_buffer& rb, __u64 lost) {
-    ledger.reported(lost);
+    ledger.note_report(lost);
     Base::on_lost_record(rb, lost);
   }
   void on_drop(kernel::perf_buffer& rb, const kernel::perf_event& event) {
-    ledger.refused(rb.paused.load());
+    ledger.note_refusal(rb.paused.load());
     Base::on_drop(rb, event);
   }
 
@@ -88,25 +88,25 @@ struct CheckedMemory : DefaultMemory {
     if (observer != nullptr) observer->on_commit(value);
     DefaultMemory::write_once(data_tail, value);
   }
-  static void sees_read(const std::byte* address, std::size_t size) {
+  static void note_read(const std::byte* address, std::size_t size) {
     if (observer != nullptr) observer->on_read(address, size);
   }
   template <class T>
   static T read(const std::byte* address) {
-    sees_read(address, sizeof(T));
+    note_read(address, sizeof(T));
     return DefaultMemory::read<T>(address);
   }
 };
 static_assert(Memory<CheckedMemory>);
 
 // Observes drains until the end of its scope; scopes nest.
-class Observing {
+class ObserverScope {
  public:
-  explicit Observing(MemoryObserver& observer)
+  explicit ObserverScope(MemoryObserver& observer)
       : before_{std::exchange(CheckedMemory::observer, &observer)} {}
-  ~Observing() { CheckedMemory::observer = before_; }
-  Observing(const Observing&) = delete;
-  Observing& operator=(const Observing&) = delete;
+  ~ObserverScope() { CheckedMemory::observer = before_; }
+  ObserverScope(const ObserverScope&) = delete;
+  ObserverScope& operator=(const ObserverScope&) = delete;
 
  private:
   MemoryObserver* const before_;

@@ -43,28 +43,28 @@ void Consumer::drain_until_empty() {
 
 void Consumer::drain_once() {
   over_ = stopped_ = false;
-  site_.drains().begins();
+  site_.drains().begin_drain();
   try {
     drain_->drain([this](const PerfEvent& event) { return visit(event); });
   } catch (const Thrown&) {
     stopped_ = true;
   }
   stopped_ = stopped_ || over_;
-  site_.drains().ends();
+  site_.drains().end_drain();
 }
 
 bool Consumer::visit(const PerfEvent& event) {
   if (over_) {
     site_.judge().violate(oracle::Invariant::once, "an event was delivered after the drain's last");
   }
-  const bool goes_on = look(event);
-  over_ = !goes_on && can_break_off_;
-  return goes_on;
+  const bool continues = look(event);
+  over_ = !continues && can_break_off_;
+  return continues;
 }
 
 bool Consumer::look(const PerfEvent& event) {
   const RunSettings& settings = site_.world().settings;
-  site_.drains().delivered(event);
+  site_.drains().check_delivery(event);
   if (site_.judge().violation()) return false;
   if (settings.callback_max != 0) dwell(event);
   Random& random = site_.world().scheduler.random();
@@ -77,7 +77,7 @@ void Consumer::dwell(const PerfEvent& event) {
   const auto steps = site_.world().scheduler.random().between(
       0, static_cast<std::uint32_t>(site_.world().settings.callback_max));
   for (std::uint32_t i = 0; i < steps; ++i) SimulatedMemory::step();
-  site_.judge().finished_with(event);
+  site_.judge().check_finished(event);
 }
 
 void Consumer::pause_sometimes() {
@@ -86,7 +86,7 @@ void Consumer::pause_sometimes() {
   kernel::perf_event_pause_output(site_.event(), true);
   site_.consumer().sleep_until(site_.world().scheduler.now() + random.below(kPauseMax));
   kernel::perf_event_pause_output(site_.event(), false);
-  site_.ledger().interrupted();  // its writer may have found the ring paused
+  site_.ledger().note_interruption();  // its writer may have found the ring paused
   enter();
 }
 

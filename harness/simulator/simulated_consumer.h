@@ -30,7 +30,7 @@ struct SimulatedMemory {
   static Position read_once(const SharedPosition& field) {
     step();
     const Position value = HardwareMemory::read_once(field);
-    site->drains().saw_head(value);
+    site->drains().note_head(value);
     return value;
   }
   static void write_once(SharedPosition& field, SharedPosition value) {
@@ -40,11 +40,13 @@ struct SimulatedMemory {
   static void fence_after_read_of(const SharedPosition&) {}
   static void fence_before_write_of(const SharedPosition&) {}
 
-  static void sees_read(const std::byte* address, std::size_t size) { site->reads(address, size); }
+  static void note_read(const std::byte* address, std::size_t size) {
+    site->check_read(address, size);
+  }
   template <class T>
   static T read(const std::byte* address) {
     step();
-    sees_read(address, sizeof(T));
+    note_read(address, sizeof(T));
     return HardwareMemory::read<T>(address);
   }
 };

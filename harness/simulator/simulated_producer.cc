@@ -61,18 +61,18 @@ void ProducerBase::output() {
   const std::span<std::byte> bytes = std::span{buffers_[level_]}.first(length);
   oracle::fill(bytes, payload);
   ++level_;
-  site_.enters_program();
+  site_.begin_program();
   if (settings.rings != kOwnConsumers) take_time(settings);
-  site_.begins(payload);
-  site_.ends(bpf_perf_event_output(bytes));
-  site_.leaves_program();
+  site_.begin_attempt(payload);
+  site_.end_attempt(bpf_perf_event_output(bytes));
+  site_.end_program();
   --level_;
 }
 
 // The program reads its clock and then takes some time, in which it may be interrupted, or its CPU
 // may stall.
 void ProducerBase::take_time(const RunSettings& settings) {
-  site_.takes_key();
+  site_.stamp_next_payload();
   if (settings.delay_max == 0) return;
   Random& random = site_.world().scheduler.random();
   if (random.one_in(static_cast<std::uint32_t>(settings.stall_one_in))) {

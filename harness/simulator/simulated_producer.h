@@ -72,13 +72,13 @@ struct SimulatedCpu : rig::LedgerCpu<> {
 
   void write_once(__u64& data_head, __u64 value) {
     LedgerCpu::write_once(data_head, value);
-    site.published();
+    site.note_publication();
   }
 
   void irq_work_queue(kernel::perf_event&) { site.irq_work_queue(); }
 
   void on_reserve(const kernel::perf_buffer&, __u64 position, std::size_t size) {
-    site.reserved(position, size);
+    site.note_reservation(position, size);
   }
 
  private:

@@ -31,7 +31,7 @@ class StressConsumer : private oracle::FirstViolation {
   // Runs one drain, which takes everything there is unless it breaks off. Returns true if there was
   // an event.
   bool drain() {
-    begins();
+    begin_drain();
     switch (random_() % 8) {
       case 0:
         drain_some(ring_, 1 + random_() % 4);
@@ -49,7 +49,7 @@ class StressConsumer : private oracle::FirstViolation {
       default:
         drain_all();
     }
-    checker_.drain_ends();
+    checker_.end_drain();
     return events_ != 0;
   }
 
@@ -62,9 +62,9 @@ class StressConsumer : private oracle::FirstViolation {
 
   // Drains everything that is in the ring now.
   bool drain_to_the_end() {
-    begins();
+    begin_drain();
     drain_all();
-    checker_.drain_ends();
+    checker_.end_drain();
     return events_ != 0;
   }
 
@@ -99,16 +99,16 @@ class StressConsumer : private oracle::FirstViolation {
  private:
   struct Enough {};
 
-  void begins() {
+  void begin_drain() {
     events_ = 0;
     over_ = false;
-    checker_.drain_begins();
+    checker_.begin_drain();
   }
   void look(const PerfEvent& event) {
     ++events_;
     if (over_) violate(oracle::Invariant::once, "an event was delivered after the drain's last");
     if (random_() % 32 == 0 && !checker_.violation()) ::sched_yield();
-    checker_.delivered(event);
+    checker_.check_delivery(event);
     const auto& violation = checker_.violation();
     if (violation && violation->invariant != oracle::Invariant::in_ring) read(event);
   }
@@ -147,10 +147,11 @@ class StressConsumer : private oracle::FirstViolation {
     }
   }
   void drain_folding() {
-    const auto count = ring_.fold(std::uint64_t{0}, [this](std::uint64_t seen, const PerfEvent& e) {
-      look(e);
-      return seen + 1;
-    });
+    const auto count =
+        ring_.fold(std::uint64_t{0}, [this](std::uint64_t count_so_far, const PerfEvent& e) {
+          look(e);
+          return count_so_far + 1;
+        });
     if (count != events_) violate(oracle::Invariant::once, "fold lost count");
   }
   const perf_event_mmap_page& page_;

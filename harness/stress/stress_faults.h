@@ -14,12 +14,12 @@ namespace perfring::stress {
 
 // A fault of harness/faults, planted in the parts in which it can have an effect.
 struct StressFault {
-  struct In {
+  struct PlantedPart {
     std::string part;
     PartOutcome (*run)(const Run&);
   };
   std::string name;  // the name in the catalogue
-  std::vector<In> parts;
+  std::vector<PlantedPart> parts;
 
   const faults::Expected& expected(faults::Harness harness) const {
     return faults::find_fault(name)->in(harness);

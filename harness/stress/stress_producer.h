@@ -75,11 +75,11 @@ class StressProducer : public rig::LedgerCpu<Base> {
     std::vector<std::byte>& bytes = bytes_[level];  // the outer levels' buffers are in use
     bytes.resize(payload.length);
     oracle::fill(bytes, payload);
-    ledger_.begins(payload);
+    ledger_.begin_attempt(payload);
     kernel::perf_sample_data data;
     kernel::perf_sample_save_raw_data(data, *event_, bytes);
     const int rc = kernel::perf_event_output(*this, *event_, data);
-    ledger_.ends(rc);
+    ledger_.end_attempt(rc);
     if (log_ != nullptr && ledger_.violation()) log_->violated = true;
     --depth_;
     return rc;

@@ -72,9 +72,9 @@ struct PERFRING_EXPORT EventError {
   std::string explain() const;
 };
 
-// Returns the causes for which the kernel refuses `ask` with `error`, an errno. Makes a few hundred
-// system calls at most, and none if the errno is clear by itself (EMFILE, ESRCH). Returns no cause
-// if `error` is 0 or less.
+// Returns the causes for which the kernel refuses `args` with `error`, an errno. Makes a few
+// hundred system calls at most, and none if the errno is clear by itself (EMFILE, ESRCH). Returns
+// no cause if `error` is 0 or less.
 PERFRING_EXPORT std::vector<Cause> causes_of(const OpenArgs& args, int error,
                                              System& system = real_system());
 
@@ -86,7 +86,7 @@ struct Variation {
   Aspect aspect;
   OpenArgs args;
 };
-// Returns copies of `ask`, each with one change that may reveal a cause.
+// Returns copies of `args`, each with one change that may reveal a cause.
 std::vector<Variation> variations(const OpenArgs& args);
 
 // Returns the cause if descriptors or memory ran out, in any call; nullopt for any other error.
