@@ -269,7 +269,7 @@ int run_command(const InspectOptions& options) {
     const auto parsed = script::parse_setting("sample_type " + options.sample_type, settings);
     if (!parsed) return fail("--sample-type: " + parsed.error());
     ring->sample_type = settings.sample_type;
-    ring->says_sample_type = true;
+    ring->has_sample_type = true;
   }
   const conformance::Inspection inspection = conformance::inspect(*ring);
   if (!options.svg.empty()) {

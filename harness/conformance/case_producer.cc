@@ -67,14 +67,14 @@ std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length, Ec
   return payload;
 }
 
-rig::Identity identity_on(std::size_t cpu) {
+rig::Identity identity_of_cpu(std::size_t cpu) {
   return {.cpu = static_cast<int>(cpu), .pid = 0, .tid = 0, .ids = {2 * cpu + 1, 2 * cpu + 2}};
 }
 
 CaseRings::CaseRings(const Case& of) {
   for (std::size_t cpu = 0; cpu < of.cpus; ++cpu) {
     if (!of.absent.contains(cpu)) {
-      own_.push_back(std::make_unique<rig::SimulatedRing>(of.settings, identity_on(cpu)));
+      own_.push_back(std::make_unique<rig::SimulatedRing>(of.settings, identity_of_cpu(cpu)));
     }
     all_.push_back(of.absent.contains(cpu) ? nullptr : own_.back().get());
   }
@@ -86,7 +86,7 @@ CaseProducer::CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> 
     cpus_.push_back(ring == nullptr ? nullptr : std::make_unique<Cpu>(*this, cpus_.size()));
     if (ring != nullptr) cpus_.back()->ring = ring;
   }
-  now_ = cpus_.at(0).get();
+  current_cpu_ = cpus_.at(0).get();
 }
 
 CaseProducer::CaseProducer(const Case& of, std::span<LiveRing* const> rings, Echo echo)
@@ -95,14 +95,14 @@ CaseProducer::CaseProducer(const Case& of, std::span<LiveRing* const> rings, Ech
     cpus_.push_back(std::make_unique<Cpu>(*this, cpus_.size()));
     cpus_.back()->live = ring;
   }
-  now_ = cpus_.at(0).get();
+  current_cpu_ = cpus_.at(0).get();
 }
 
 std::uint64_t CaseProducer::Cpu::sample_type() const {
   return live != nullptr ? live->sample_type() : ring->settings().sample_type;
 }
 
-bool CaseProducer::while_registering() {
+bool CaseProducer::play_registration() {
   const auto is_registered = [](const Part& part) {
     return std::holds_alternative<Registered>(part);
   };
@@ -112,7 +112,7 @@ bool CaseProducer::while_registering() {
   return true;
 }
 
-bool CaseProducer::turn() {
+bool CaseProducer::play_turn() {
   for (const auto& cpu : cpus_) {
     if (cpu != nullptr && drain_ != nullptr) cpu->turn_from = cpu->written.size();
   }
@@ -133,7 +133,7 @@ bool CaseProducer::turn() {
   return true;
 }
 
-bool CaseProducer::is_of_other_fields() const {
+bool CaseProducer::has_other_fields() const {
   return std::ranges::any_of(cpus_, [this](const auto& cpu) {
     return cpu != nullptr && cpu->sample_type() != case_.settings.sample_type;
   });
@@ -149,14 +149,14 @@ void CaseProducer::check_stated() const {
               return step.number > kNearlyOversize;
             }));
   };
-  if (!is_of_other_fields() || std::ranges::any_of(case_.parts, is_stated_alone)) return;
+  if (!has_other_fields() || std::ranges::any_of(case_.parts, is_stated_alone)) return;
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    if (cpus_[i] == nullptr || expected(i) == by_ledger(i)) continue;
+    if (cpus_[i] == nullptr || expected(i) == events_by_ledger(i)) continue;
     throw CannotPlay{"the samples have more fields than the case's, and find room otherwise"};
   }
 }
 
-std::vector<Event> CaseProducer::by_ledger(std::size_t cpu) const {
+std::vector<Event> CaseProducer::events_by_ledger(std::size_t cpu) const {
   std::vector<Event> events;
   for (const Written& each : std::span{cpus_[cpu]->written}.subspan(cpus_[cpu]->turn_from)) {
     if (each.lost_size != 0) events.push_back({.kind = Wanted::Kind::Lost, .lost = each.lost});
@@ -166,7 +166,7 @@ std::vector<Event> CaseProducer::by_ledger(std::size_t cpu) const {
 }
 
 std::vector<Event> CaseProducer::expected(std::size_t cpu) const {
-  if (!drain_->stated) return by_ledger(cpu);
+  if (!drain_->stated) return events_by_ledger(cpu);
   std::vector<Event> events;
   for (const Wanted& wanted : drain_->wanted) {
     Event event{.kind = wanted.kind};
@@ -186,7 +186,7 @@ std::vector<Event> CaseProducer::expected(std::size_t cpu) const {
   return events;
 }
 
-bool CaseProducer::expects_any() const {
+bool CaseProducer::has_expected() const {
   return std::ranges::any_of(
       cpus_, [](const auto& cpu) { return cpu != nullptr && !cpu->so_far.empty(); });
 }
@@ -210,9 +210,10 @@ void CaseProducer::play(const Part& part) {
   } else if (const auto* const patching = std::get_if<Patch>(&part)) {
     patch(*patching);
   } else if (const auto* const on = std::get_if<OnCpu>(&part)) {
-    now_ = cpus_[static_cast<std::size_t>(on->cpu)].get();
+    current_cpu_ = cpus_[static_cast<std::size_t>(on->cpu)].get();
   } else if (const auto* const plug = std::get_if<Hotplug>(&part); plug && !plug->online) {
-    for (const kernel::perf_file& event : now_->ring->events()) kernel::perf_event_exit_cpu(*event);
+    for (const kernel::perf_file& event : current_cpu_->ring->events())
+      kernel::perf_event_exit_cpu(*event);
   }
 }
 
@@ -221,8 +222,8 @@ void CaseProducer::carry_out(std::span<const script::Step> steps) {
     const auto first = script::first_with_nested(steps);
     if (first.front().action == script::Action::Output) {
       output(first);
-    } else if (now_->live != nullptr) {
-      now_->live->control(first.front().action);
+    } else if (current_cpu_->live != nullptr) {
+      current_cpu_->live->control(first.front().action);
     } else {
       control(first.front().action);
     }
@@ -232,7 +233,7 @@ void CaseProducer::carry_out(std::span<const script::Step> steps) {
 
 void CaseProducer::control(script::Action action) {
   using script::Action;
-  kernel::perf_event& event = now_->ring->event();
+  kernel::perf_event& event = current_cpu_->ring->event();
   if (action == Action::Disable) return kernel::perf_event_disable(event);
   if (action == Action::Enable) return kernel::perf_event_enable(event);
   if (action != Action::Pause && action != Action::Resume) {
@@ -245,18 +246,19 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   const script::Step& step = step_and_nested.front();
   const std::uint64_t number = outputs_.size();
   // With more fields in a sample, header.size reaches 65536 that much earlier (K3).
-  const std::uint64_t more = raw_at(now_->sample_type()) - raw_at(case_.settings.sample_type);
+  const std::uint64_t more =
+      raw_at(current_cpu_->sample_type()) - raw_at(case_.settings.sample_type);
   const std::uint64_t length = step.number > kNearlyOversize ? step.number - more : step.number;
-  outputs_.push_back({length, static_cast<std::size_t>(now_->id)});
+  outputs_.push_back({length, static_cast<std::size_t>(current_cpu_->id)});
   const std::vector<std::byte> payload = payload_of(number, length, echo_);
   under_way_.begin(step_and_nested);
   frame() = {.output = number, .length = length};
   const auto simulated_output = [&] {
-    const rig::SimulatedRing& ring = *now_->ring;
+    const rig::SimulatedRing& ring = *current_cpu_->ring;
     const bool second = step.second && ring.events().size() > 1;
-    return kernel::bpf_perf_event_output(*now_, ring.map(), ring.index(second), payload);
+    return kernel::bpf_perf_event_output(*current_cpu_, ring.map(), ring.index(second), payload);
   };
-  const int rc = now_->live != nullptr ? live_output(payload) : simulated_output();
+  const int rc = current_cpu_->live != nullptr ? live_output(payload) : simulated_output();
   refused_ += rc != 0 && rc != -ENOSPC ? 1 : 0;
   under_way_.rest([this](bool, auto due) { output(due); });
   under_way_.end();
@@ -266,31 +268,31 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
 // Derives the ledger from the kernel's return values: the LOST before the next accepted output
 // counts the outputs that found no room, or came during a pause (K15, K41).
 int CaseProducer::live_output(std::span<const std::byte> payload) {
-  const int rc = now_->live->output(payload);
-  if (rc == -ENOSPC) ++now_->unreported;
+  const int rc = current_cpu_->live->output(payload);
+  if (rc == -ENOSPC) ++current_cpu_->unreported;
   if (rc != 0) return rc;
-  const std::uint64_t lost = std::exchange(now_->unreported, 0);
-  reserved(0, static_cast<std::size_t>(sample_size() + (lost != 0 ? kLost : 0)));
-  return reported(lost), rc;
+  const std::uint64_t lost = std::exchange(current_cpu_->unreported, 0);
+  note_reservation(0, static_cast<std::size_t>(sample_size() + (lost != 0 ? kLost : 0)));
+  return note_report(lost), rc;
 }
 
 // Returns the header.size of the output in progress, which has 16 bits (K6).
 std::uint64_t CaseProducer::sample_size() {
-  return (raw_at(now_->sample_type()) + 4 + raw_size(frame().length)) % 65536;
+  return (raw_at(current_cpu_->sample_type()) + 4 + raw_size(frame().length)) % 65536;
 }
 
-void CaseProducer::reserved(std::uint64_t position, std::size_t size) {
+void CaseProducer::note_reservation(std::uint64_t position, std::size_t size) {
   const std::uint64_t own = sample_size();
-  frame().written = now_->written.size();
-  now_->written.push_back({.output = frame().output,
-                           .length = frame().length,
-                           .position = position + size - own,
-                           .lost_size = size - own,
-                           .size = own});
+  frame().written = current_cpu_->written.size();
+  current_cpu_->written.push_back({.output = frame().output,
+                                   .length = frame().length,
+                                   .position = position + size - own,
+                                   .lost_size = size - own,
+                                   .size = own});
 }
 
-void CaseProducer::reported(std::uint64_t lost) {
-  now_->written.at(frame().written).lost = lost;
+void CaseProducer::note_report(std::uint64_t lost) {
+  current_cpu_->written.at(frame().written).lost = lost;
 }
 
 void CaseProducer::fill(const Fill& fill) {
@@ -301,17 +303,17 @@ void CaseProducer::fill(const Fill& fill) {
 void CaseProducer::patch(const Patch& patch) {
   using Field = Patch::Field;
   if (patch.field == Field::Head) {
-    __u64& head = now_->ring->page().data_head;
-    head = now_->ring->rb().unsigned_long(head + patch.value);
+    __u64& head = current_cpu_->ring->page().data_head;
+    head = current_cpu_->ring->rb().unsigned_long(head + patch.value);
     return;
   }
-  const auto found = std::ranges::find(now_->written, patch.output, &Written::output);
-  const std::uint64_t lost_size = found == now_->written.end() ? 0 : found->lost_size;
-  if (is_of_other_fields() &&
-      (found == now_->written.end() || (patch.field >= Field::LostType && lost_size == 0))) {
+  const auto found = std::ranges::find(current_cpu_->written, patch.output, &Written::output);
+  const std::uint64_t lost_size = found == current_cpu_->written.end() ? 0 : found->lost_size;
+  if (has_other_fields() && (found == current_cpu_->written.end() ||
+                             (patch.field >= Field::LostType && lost_size == 0))) {
     throw CannotPlay{"the samples have more fields than the case's, and find room otherwise"};
   }
-  if (found == now_->written.end())
+  if (found == current_cpu_->written.end())
     throw std::logic_error{case_.id + ": a patch of an output that was not written"};
   const std::uint64_t lost = found->position - found->lost_size;
   if (patch.field >= Field::LostType && found->lost_size == 0) {
@@ -327,7 +329,7 @@ void CaseProducer::patch(const Patch& patch) {
     case Field::Size:
       return store(found->position + 6, patch.value, 2);
     case Field::Raw:
-      return store(found->position + raw_at(now_->sample_type()), patch.value, 4);
+      return store(found->position + raw_at(current_cpu_->sample_type()), patch.value, 4);
     case Field::LostType:
       return store(lost, patch.value, 4);
     case Field::LostSize:
@@ -342,7 +344,7 @@ void CaseProducer::store(std::uint64_t position, std::uint64_t value, std::size_
   std::array<std::byte, 8> bytes;
   std::memcpy(bytes.data(), &value, sizeof(value));
   const std::size_t from = std::endian::native == std::endian::little ? 0 : 8 - size;
-  kernel::perf_buffer& rb = now_->ring->rb();
+  kernel::perf_buffer& rb = current_cpu_->ring->rb();
   for (std::size_t i = 0; i < size; ++i) {
     const auto at = static_cast<std::size_t>((position + i) % rb.data_size());
     rb.data_pages[at] = bytes[from + i];

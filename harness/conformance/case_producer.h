@@ -44,7 +44,7 @@ std::vector<std::byte> payload_of(std::uint64_t output, std::uint64_t length,
 
 // Returns the identity that distinguishes a CPU's ring, and its events' ids, from those of other
 // CPUs.
-rig::Identity identity_on(std::size_t cpu);
+rig::Identity identity_of_cpu(std::size_t cpu);
 
 // The rings that a case asks for, one for each of its CPUs; nullptr for an absent CPU.
 class CaseRings {
@@ -85,18 +85,18 @@ class CaseProducer {
   CaseProducer& operator=(const CaseProducer&) = delete;
 
   // Carries out the steps up to `registered`. Returns false if the case has none.
-  bool while_registering();
+  bool play_registration();
   // Carries out the steps up to the consumer's next turn. Returns false after the last turn. Throws
   // CannotPlay.
-  bool turn();
+  bool play_turn();
   // Returns the events that this turn must deliver from the CPU's ring: the stated ones, else the
   // ledger's.
   std::vector<Event> expected(std::size_t cpu) const;
   // Returns the accepted records of this turn and their LOSTs, in the order of the reservations.
-  std::vector<Event> by_ledger(std::size_t cpu) const;
+  std::vector<Event> events_by_ledger(std::size_t cpu) const;
   // Returns expected() of this turn and of all turns before it.
   const std::vector<Event>& expected_so_far(std::size_t cpu) const { return cpus_[cpu]->so_far; }
-  bool expects_any() const;
+  bool has_expected() const;
   bool is_over() const { return next_ == case_.parts.size(); }
   // Whether all outputs were refused because the event is disabled, which the case does not ask
   // for.
@@ -139,9 +139,9 @@ class CaseProducer {
       producer.under_way_.moment([this](bool, auto due) { producer.output(due); });
     }
     void on_reserve(const kernel::perf_buffer&, __u64 position, std::size_t size) {
-      producer.reserved(position, size);
+      producer.note_reservation(position, size);
     }
-    void on_lost_record(const kernel::perf_buffer&, __u64 lost) { producer.reported(lost); }
+    void on_lost_record(const kernel::perf_buffer&, __u64 lost) { producer.note_report(lost); }
   };
 
   void carry_out(std::span<const script::Step> steps);
@@ -149,12 +149,12 @@ class CaseProducer {
   int output(std::span<const script::Step> step_and_nested);
   int live_output(std::span<const std::byte> payload);
   std::uint64_t sample_size();
-  void reserved(std::uint64_t position, std::size_t size);
-  void reported(std::uint64_t lost);
+  void note_reservation(std::uint64_t position, std::size_t size);
+  void note_report(std::uint64_t lost);
   void fill(const Fill& fill);
   void patch(const Patch& patch);
   void play(const Part& part);
-  bool is_of_other_fields() const;
+  bool has_other_fields() const;
   void check_stated() const;
   void store(std::uint64_t position, std::uint64_t value, std::size_t size);
   Event sample(std::uint64_t output) const;
@@ -163,7 +163,7 @@ class CaseProducer {
   const Case& case_;
   const Echo echo_;
   std::vector<std::unique_ptr<Cpu>> cpus_;  // nullptr: absent
-  Cpu* now_ = nullptr;                      // the CPU on which the steps run
+  Cpu* current_cpu_ = nullptr;              // the CPU on which the steps run
   std::size_t next_ = 0;                    // index in the case's parts
   std::uint64_t lap_ = 0;                   // within that part, if it is Laps
   const Drain* drain_ = nullptr;

@@ -94,11 +94,11 @@ TEST(ProducerTest, TheExpectedEventsAreThoseOfTheLedger) {
     if (has_patch(of) || has_oversize(of)) continue;
     const CaseRings rings{of};
     CaseProducer producer{of, rings.all()};
-    while (producer.turn()) {
+    while (producer.play_turn()) {
       for (std::size_t cpu = 0; cpu < rings.all().size(); ++cpu) {
         rig::SimulatedRing* const ring = rings.all()[cpu];
         if (ring == nullptr) continue;
-        EXPECT_EQ(producer.expected(cpu), producer.by_ledger(cpu)) << of.id;
+        EXPECT_EQ(producer.expected(cpu), producer.events_by_ledger(cpu)) << of.id;
         perf_event_mmap_page& page = ring->page();
         page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
         ++compared;
