@@ -324,7 +324,7 @@ while IFS= read -r source; do install -D /dev/null "$source"; done < <(sed -e 's
 printf '[%s]\n' hostile_ring kernel_script two_consumers parsers/{elf,live_options} >fuzz/options.ini
 expect 0 '[.]cc$' ci/oss-fuzz/build.sh --sources
 expect 2 'there is no target parsers/dwarf$' env TARGETS="hostile_ring parsers/dwarf" ci/oss-fuzz/build.sh
-rm harness/bench/options.cc
+rm harness/bench/bench_options.cc
 expect 2 'there is no harness/bench/options[.]cc$' ci/oss-fuzz/build.sh
 
 # The workflow for GitHub: short enough to read, with every job and with the folder of their

@@ -25,7 +25,7 @@
 #include "fuzz/input.h"
 #include "perfring/record/layouts.h"
 #include "perfring/record/to_string.h"
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::fuzz {
 

@@ -7,10 +7,10 @@
 
 #include "fuzz/hostile_ring.h"
 #include "harness/oracle/drain_watch.h"
-#include "harness/rig/ends.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/reference.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring::fuzz {
 
@@ -71,14 +71,14 @@ class HostileDrain {
 
   void drain(const Stop& stop) {
     const perf_event_mmap_page& page = memory_.page();
-    accesses_.readable.begins();
+    accesses_.readable.begin_drain();
     accesses_.head_reads = accesses_.tail_writes = 0;
     reference_.emplace(memory_.data(), page.data_tail, page.data_head);
     end_ = page.data_tail;
     events_ = 0;
-    watch_.begins();
+    watch_.begin_drain();
     carry_out(stop);
-    watch_.ends(accesses_.readable.available);
+    watch_.end_drain(accesses_.readable.available);
     if (watch_.violation()) fail(*watch_.violation());
     expect(accesses_.tail_writes == (accesses_.readable.available == 0 ? 0U : 1U),
            oracle::Invariant::tail_honest, "data_tail was written more than once, or not at all");
@@ -122,7 +122,7 @@ class HostileDrain {
 
   void visit(const PerfEvent& event) {
     ++events_;
-    watch_.event(event);
+    watch_.check_event(event);
     if (watch_.violation()) fail(*watch_.violation());
     if (hostile_.poke_count == 0) {
       compare(event, reference_->next());
@@ -134,8 +134,8 @@ class HostileDrain {
     ++total_events_;
   }
 
-  void compare(const PerfEvent& event, const std::optional<testing::Reference::Place>& place) {
-    using Kind = testing::Seen::Kind;
+  void compare(const PerfEvent& event, const std::optional<testing::ReferenceDrain::Place>& place) {
+    using Kind = testing::CopiedEvent::Kind;
     if (!place) fail({oracle::Invariant::no_invention, "an event after the reference's last"});
     end_ = place->end;
     if (const auto* sample = std::get_if<Sample>(&event)) {
@@ -154,7 +154,7 @@ class HostileDrain {
   }
 
   // Compares the place instead of the bytes.
-  void same(Bytes head, Bytes tail, const testing::Reference::Place& place) const {
+  void same(Bytes head, Bytes tail, const testing::ReferenceDrain::Place& place) const {
     const auto from = static_cast<std::size_t>(place.at % memory_.data().size());
     const std::uint64_t before_end =
         std::min<std::uint64_t>(place.size, memory_.data().size() - from);
@@ -168,9 +168,9 @@ class HostileDrain {
   HostileMemory& memory_;
   oracle::DrainWatch watch_;
   Accesses accesses_;
-  const rig::Observing observing_{accesses_};
+  const rig::ObserverScope observing_{accesses_};
   R ring_;
-  std::optional<testing::Reference> reference_;
+  std::optional<testing::ReferenceDrain> reference_;
   std::uint64_t end_ = 0;     // the reference's data_tail
   std::uint64_t events_ = 0;  // in this drain
   unsigned total_events_ = 0;

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/faults/planted.h"
 #include "perfring/testing/by_cursor.h"
 

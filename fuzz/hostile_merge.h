@@ -22,7 +22,7 @@
 
 #include "fuzz/hostile_drain.h"
 #include "perfring/rings/merge.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
 
 namespace perfring::fuzz {
 
@@ -156,7 +156,8 @@ class HostileMerge : private rig::MemoryObserver {
   void expect_all_of(std::size_t ring) {
     const perf_event_mmap_page& page = parts_[ring].memory->page();
     due_.push_back(
-        testing::Reference{parts_[ring].memory->data(), page.data_tail, page.data_head}.events());
+        testing::ReferenceDrain{parts_[ring].memory->data(), page.data_tail, page.data_head}
+            .events());
     ends_.push_back(page.data_tail + oracle::unread(parts_[ring].memory->data().size(),
                                                     page.data_tail, page.data_head));
     is_counted_[ring] = due_.back().size() > kCompared;
@@ -230,11 +231,11 @@ class HostileMerge : private rig::MemoryObserver {
     const auto record = static_cast<std::size_t>(key >> 57);
     expect(record < records_ && key == key_of(record) && !came_[record],
            "the sound ring does not hold this record, or it has come before");
-    const auto is_behind = [&](const Run& run) { return run.clock < key; };
+    const auto went_back = [&](const Run& run) { return run.clock < key; };
     const auto is_below = [&](const Run& run) {
       return std::max<std::uint64_t>(run.clock, 1) - 1 == each.key;
     };
-    const bool was_ahead = key > each.key && std::ranges::any_of(runs_, is_behind) &&
+    const bool was_ahead = key > each.key && std::ranges::any_of(runs_, went_back) &&
                            (delivered_.contains(each.key) || std::ranges::any_of(runs_, is_below));
     expect(was_ahead || (key == each.key && record == sound_),
            "a record of the sound ring is not the next");
@@ -260,14 +261,14 @@ class HostileMerge : private rig::MemoryObserver {
   std::vector<MergedPart> parts_;  // the hostile rings, then the sound one
   std::uint64_t records_ = 0;
   std::vector<Run> runs_;
-  const rig::Observing observing_{*this};
+  const rig::ObserverScope observing_{*this};
   M merge_{MergeOptions{.slack = 0, .learns = false}};
-  std::vector<std::vector<testing::Seen>> due_;  // undelivered events of each hostile ring
-  std::vector<std::uint64_t> ends_;              // final data_tail of each hostile ring
-  std::array<bool, 2> is_counted_{};             // too many events to compare: only counted
-  std::set<std::uint64_t> delivered_{0};         // keys
-  std::bitset<128> came_;                        // delivered records of the sound ring
-  std::size_t sound_ = 0;                        // the first undelivered one
+  std::vector<std::vector<testing::CopiedEvent>> due_;  // undelivered events of each hostile ring
+  std::vector<std::uint64_t> ends_;                     // final data_tail of each hostile ring
+  std::array<bool, 2> is_counted_{};                    // too many events to compare: only counted
+  std::set<std::uint64_t> delivered_{0};                // keys
+  std::bitset<128> came_;                               // delivered records of the sound ring
+  std::size_t sound_ = 0;                               // the first undelivered one
   std::uint64_t events_ = 0;
   std::uint64_t newest_ = 0;
   std::uint64_t late_ = 0;

@@ -23,8 +23,8 @@
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/reference.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring::fuzz {
 
@@ -77,13 +77,13 @@ class TwoConsumers {
   R ring() { return *R::over(page_, data()); }
 
   void compare(std::size_t stop) {
-    std::vector<testing::Reference::Event> expected =
-        testing::Reference{data(), page_.data_tail, page_.data_head}.drain();
+    std::vector<testing::ReferenceDrain::Event> expected =
+        testing::ReferenceDrain{data(), page_.data_tail, page_.data_head}.drain();
     if (expected.size() > stop) expected.resize(stop);
     const std::uint64_t tail = expected.empty() ? page_.data_tail : expected.back().end;
     std::size_t events = 0;
     const auto visit = [&](Unit, const PerfEvent& event) -> ControlFlow<> {
-      if (events == expected.size() || testing::copy(event) != expected[events].seen) {
+      if (events == expected.size() || testing::copy(event) != expected[events].event) {
         fail("event " + std::to_string(events) + " is not the reference's, by this script:\n" +
              to_text(script_));
       }

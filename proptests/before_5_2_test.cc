@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "harness/faults/memory_faults.h"
-#include "harness/rig/ends.h"
 #include "harness/rig/script_run.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/ring/ring.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"

@@ -14,7 +14,7 @@
 namespace perfring::proptests {
 namespace {
 
-using testing::Seen;
+using testing::CopiedEvent;
 
 // One record, at any position: its payload is in two slices if and only if it straddles the ring's
 // end.
@@ -30,9 +30,9 @@ void wraps() {
   expect_good(run);
   const std::uint64_t raw = oracle::raw_size(length);
   const std::uint64_t before_end = size_of(of) - (of.start + 12) % size_of(of);
-  const std::vector<Seen> seen = run.take_seen();
-  RC_ASSERT(seen.size() == 1U);
-  RC_ASSERT(seen[0].head_size == std::min(raw, before_end));
+  const std::vector<CopiedEvent> events = run.take_events();
+  RC_ASSERT(events.size() == 1U);
+  RC_ASSERT(events[0].head_size == std::min(raw, before_end));
 }
 
 TEST(WraparoundTest, TheSecondSliceContinuesAtTheRingsStart) {
@@ -159,7 +159,7 @@ TEST(LostAccountingTest, FindsAConsumerThatForgetsLost) {
 // Returns the delivered part of the record, byte for byte: its header, its raw size, and the bytes
 // of the payload that fit into the truncated size. If the truncated size is 0 (K7), nothing is
 // delivered.
-std::vector<Seen> remains(const oracle::Payload& payload) {
+std::vector<CopiedEvent> remains(const oracle::Payload& payload) {
   const std::size_t raw = (std::size_t{payload.length} + 4 + 7) / 8 * 8 - 4;
   const auto size = static_cast<std::uint16_t>((12 + raw) % 65536);
   std::vector<std::byte> bytes(12 + raw);
@@ -170,7 +170,7 @@ std::vector<Seen> remains(const oracle::Payload& payload) {
   oracle::fill(std::span{bytes}.subspan(12, payload.length), payload);
   if (size == 0) return {};
   bytes.resize(size);
-  return {Seen::malformed(Defect::BadSample, bytes)};
+  return {CopiedEvent::malformed(Defect::BadSample, bytes)};
 }
 
 bool is_oversize(std::uint64_t length) {
@@ -196,12 +196,12 @@ void is_malformed() {
     ++sequence;
     run.run(kDrain);
     expect_good(run);
-    auto seen = run.take_seen();
+    auto events = run.take_events();
     if (!is_oversize(length)) continue;
-    RC_ASSERT_INVARIANT(no_loss, !seen.empty());
-    seen.pop_back();  // the 36 bytes, which the oracle checks
-    for (Seen& each : seen) each.head_size = each.bytes.size();
-    expect_events(seen, expected);
+    RC_ASSERT_INVARIANT(no_loss, !events.empty());
+    events.pop_back();  // the 36 bytes, which the oracle checks
+    for (CopiedEvent& each : events) each.head_size = each.bytes.size();
+    expect_events(events, expected);
   }
   run.settle();
   expect_good(run);

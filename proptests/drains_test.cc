@@ -17,14 +17,14 @@
 #include <variant>
 #include <vector>
 
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/faults/loop_faults.h"
-#include "harness/rig/ends.h"
-#include "harness/rig/faults.h"
+#include "harness/rig/script_faults.h"
 #include "harness/rig/simulated_kernel.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/ring/cursor.h"
-#include "perfring/testing/reference.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
+#include "perfring/testing/reference_drain.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"
 
@@ -43,8 +43,8 @@ std::ostream& operator<<(std::ostream& out, const Move& move) {
 
 namespace {
 
-using testing::Reference;
-using testing::Seen;
+using testing::CopiedEvent;
+using testing::ReferenceDrain;
 
 // After a break or a throw at event N, exactly N events were delivered, and the next drain starts
 // with event N + 1.
@@ -93,7 +93,7 @@ void splits() {
   split.run(pieces);
   split.run(kDrain);
   expect_good(whole);
-  expect_events(split.take_seen(), whole.take_seen());
+  expect_events(split.take_events(), whole.take_events());
   RC_ASSERT_INVARIANT(tail_honest, split.ring().page().data_tail == whole.ring().page().data_tail);
 }
 
@@ -180,25 +180,25 @@ class Pulled {
     look();
     while (!due_.empty()) take();
     take();
-    release(held_.size());
+    release(held_records_.size());
     RC_ASSERT(static_cast<Position>(page().data_tail) == static_cast<Position>(page().data_head));
     RC_ASSERT(cursor_.look() == 0U);
   }
 
  private:
-  struct Held {
+  struct HeldRecord {
     typename C::Record record;
-    Reference::Event event;
+    ReferenceDrain::Event event;
   };
 
   perf_event_mmap_page& page() { return kernel_.ring().page(); }
   Bytes data() { return kernel_.ring().data(); }
   // Where data_tail must be: the start of the oldest held record, or of the next one if none is
   // held.
-  std::uint64_t released() const { return held_.empty() ? next_ : begins_.front(); }
+  std::uint64_t released() const { return held_records_.empty() ? next_ : begins_.front(); }
 
   void look() {
-    const auto due = Reference{data(), next_, page().data_head}.drain();
+    const auto due = ReferenceDrain{data(), next_, page().data_head}.drain();
     due_.assign(due.begin(), due.end());
     RC_ASSERT(cursor_.look() == static_cast<std::uint32_t>(page().data_head - page().data_tail));
   }
@@ -207,31 +207,31 @@ class Pulled {
     const auto record = cursor_.next();
     RC_ASSERT(record.has_value() == !due_.empty());
     if (!record) return;
-    RC_ASSERT_INVARIANT(intact, testing::copy(record->event()) == due_.front().seen);
+    RC_ASSERT_INVARIANT(intact, testing::copy(record->event()) == due_.front().event);
     begins_.push_back(next_);
     next_ = due_.front().end;
     RC_ASSERT(record->size() == next_ - begins_.back());
-    held_.push_back({*record, due_.front()});
+    held_records_.push_back({*record, due_.front()});
     due_.pop_front();
   }
 
   void release(std::uint64_t count) {
-    for (; count != 0 && !held_.empty(); --count) {
-      const Held oldest = held_.front();
-      RC_ASSERT_INVARIANT(intact, testing::copy(oldest.record.event()) == oldest.event.seen);
-      held_.pop_front();
+    for (; count != 0 && !held_records_.empty(); --count) {
+      const HeldRecord oldest = held_records_.front();
+      RC_ASSERT_INVARIANT(intact, testing::copy(oldest.record.event()) == oldest.event.event);
+      held_records_.pop_front();
       begins_.pop_front();
-      held_.empty() ? cursor_.release() : cursor_.release(oldest.record.end());
+      held_records_.empty() ? cursor_.release() : cursor_.release(oldest.record.end());
       RC_ASSERT_INVARIANT(tail_honest, page().data_tail == oldest.event.end);
     }
   }
 
   rig::SimulatedKernel kernel_;
   C cursor_;
-  std::uint64_t next_;                // position of the next record to take
-  std::deque<Reference::Event> due_;  // not yet taken since the last look
-  std::deque<Held> held_;             // taken, not released
-  std::deque<std::uint64_t> begins_;  // position of each record in held_
+  std::uint64_t next_;                     // position of the next record to take
+  std::deque<ReferenceDrain::Event> due_;  // not yet taken since the last look
+  std::deque<HeldRecord> held_records_;    // taken, not released
+  std::deque<std::uint64_t> begins_;       // position of each record in held_records_
 };
 
 template <class C>

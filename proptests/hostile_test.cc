@@ -9,20 +9,20 @@
 #include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
 #include "harness/oracle/drain_watch.h"
-#include "harness/rig/ends.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/by_cursor.h"
-#include "perfring/testing/reference.h"
-#include "perfring/testing/seen.h"
-#include "proptests/hostile_ring.h"
+#include "perfring/testing/copied_events.h"
+#include "perfring/testing/reference_drain.h"
+#include "proptests/hostile_image.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"
 
 namespace perfring::proptests {
 namespace {
 
-using testing::Reference;
-using testing::Seen;
+using testing::CopiedEvent;
+using testing::ReferenceDrain;
 using Core = Ring<rig::CheckedMemory>;
 using CursorCore = testing::ByCursor<Cursor<rig::CheckedMemory>>;
 
@@ -34,7 +34,7 @@ class Accesses final : public rig::MemoryObserver {
   void on_commit(SharedPosition) override { ++commits_; }
   void on_read(const std::byte* address, std::size_t size) override {
     if (address != reinterpret_cast<const std::byte*>(&page_.data_tail)) {
-      watch_.reads(address, size);
+      watch_.check_read(address, size);
     }
   }
   unsigned commits() const { return commits_; }
@@ -53,19 +53,19 @@ void stays_inside() {
   hostile.write_to(memory.page(), memory.data());
   oracle::DrainWatch watch{memory.page(), memory.data()};
   Accesses accesses{memory.page(), watch};
-  const rig::Observing observing{accesses};
+  const rig::ObserverScope observing{accesses};
   Consumer consumer = *Consumer::over(memory.page(), memory.data());
   const auto available = oracle::unread(hostile.size, hostile.tail, hostile.head());
   std::uint64_t bytes = 0;
-  watch.begins();
+  watch.begin_drain();
   const auto visit = [&](Unit, const PerfEvent& event) -> ControlFlow<> {
-    watch.event(event);
+    watch.check_event(event);
     if (watch.violation()) return Break{};
     bytes += testing::copy(event).bytes.size();
     return Continue{};
   };
   static_cast<void>(consumer.try_fold(Unit{}, visit));
-  watch.ends(available);
+  watch.end_drain(available);
   if (watch.violation()) fail(*watch.violation());
   RC_ASSERT(bytes <= available);
   RC_ASSERT_INVARIANT(bounded, !consumer.readable());
@@ -102,14 +102,14 @@ void agrees() {
       *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(1, 200));
   for (std::size_t i = 0; i <= stops.size(); ++i) {
     const std::size_t stop = i < stops.size() ? stops[i] : hostile.size;  // at last, all events
-    auto expected = Reference{data, page.data_tail, page.data_head}.drain();
+    auto expected = ReferenceDrain{data, page.data_tail, page.data_head}.drain();
     RC_ASSERT(consumer.readable() == !expected.empty());
     if (expected.size() > stop) expected.resize(stop);
     const std::uint64_t tail = expected.empty() ? page.data_tail : expected.back().end;
     std::size_t events = 0;
     static_cast<void>(consumer.try_fold(Unit{}, [&](Unit, const PerfEvent& event) -> ControlFlow<> {
       RC_ASSERT_INVARIANT(no_invention, events < expected.size());
-      RC_ASSERT_INVARIANT(intact, testing::copy(event) == expected[events].seen);
+      RC_ASSERT_INVARIANT(intact, testing::copy(event) == expected[events].event);
       if (++events == stop) return Break{};
       return Continue{};
     }));

@@ -19,7 +19,7 @@
 namespace perfring::proptests {
 namespace {
 
-using testing::Seen;
+using testing::CopiedEvent;
 
 // A model of the ring: K1, K12 to K15, K26, K30, K31 and K41 in their simplest form.
 struct Model {
@@ -68,7 +68,7 @@ struct Model {
 // them.
 struct Sut {
   rig::ScriptRun& run;
-  std::function<std::vector<Seen>()> take_seen;
+  std::function<std::vector<CopiedEvent>()> take_events;
 };
 
 using Command = rc::state::Command<Model, Sut>;
@@ -79,14 +79,14 @@ void agree(const Model& model, const rig::ScriptRun& run) {
   RC_ASSERT_INVARIANT(no_loss, model.crashed || run.ledger().unreported() == model.lost);
 }
 
-void agree(const std::vector<Model::Event>& expected, const std::vector<Seen>& seen) {
-  RC_ASSERT_INVARIANT(no_loss, seen.size() >= expected.size());
-  RC_ASSERT_INVARIANT(no_invention, seen.size() <= expected.size());
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    RC_ASSERT((seen[i].kind == Seen::Kind::Lost) == (expected[i].lost != 0));
-    RC_ASSERT_INVARIANT(no_loss, seen[i].count == expected[i].lost);
+void agree(const std::vector<Model::Event>& expected, const std::vector<CopiedEvent>& events) {
+  RC_ASSERT_INVARIANT(no_loss, events.size() >= expected.size());
+  RC_ASSERT_INVARIANT(no_invention, events.size() <= expected.size());
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    RC_ASSERT((events[i].kind == CopiedEvent::Kind::Lost) == (expected[i].lost != 0));
+    RC_ASSERT_INVARIANT(no_loss, events[i].count == expected[i].lost);
     RC_ASSERT_INVARIANT(intact,
-                        expected[i].lost != 0 || seen[i].bytes.size() + 12 == expected[i].size);
+                        expected[i].lost != 0 || events[i].bytes.size() + 12 == expected[i].size);
   }
 }
 
@@ -154,7 +154,7 @@ struct Drain : Command {
     const auto expected = next.drain(most());
     sut.run.run(step);
     expect_good(sut.run);
-    agree(expected, sut.take_seen());
+    agree(expected, sut.take_events());
     agree(next, sut.run);
   }
   void show(std::ostream& out) const override { showValue(step, out); }
@@ -208,7 +208,7 @@ struct Crash : Command {
     }
     sut.run.run(kDrain);
     expect_good(sut.run);
-    agree(whole.drain(~std::size_t{0}), sut.take_seen());
+    agree(whole.drain(~std::size_t{0}), sut.take_events());
     sut.run.settle();
     expect_good(sut.run);
     RC_ASSERT(!sut.run.readable());
@@ -225,7 +225,7 @@ template <class Cpu, class Consumer>
 void is_as_modelled() {
   const Settings of = *settings();
   CopyingRun<Cpu, Consumer> run{of};
-  Sut sut{run, [&run] { return run.take_seen(); }};
+  Sut sut{run, [&run] { return run.take_events(); }};
   Model model;
   model.ring_size = size_of(of);
   rc::state::check(model, sut,

@@ -203,9 +203,9 @@ struct TwoLooks {
 };
 
 template <unsigned kWindow>
-void every_place(const TwoLooks& looks, Odd odd) {
-  const RowShape shape{1, 20, looks.slack, 8192 - looks.ends};
-  for (std::uint64_t place = 0; place <= looks.first + looks.second; ++place) {
+void every_place(const TwoLooks& two_looks, Odd odd) {
+  const RowShape shape{1, 20, two_looks.slack, 8192 - two_looks.ends};
+  for (std::uint64_t place = 0; place <= two_looks.first + two_looks.second; ++place) {
     MergeRows<kWindow, false> rows{shape};
     std::uint64_t looked_at = rows.now;
     const auto write = [&](std::uint64_t from, std::uint64_t to) {
@@ -214,25 +214,25 @@ void every_place(const TwoLooks& looks, Odd odd) {
         rows.row(0, 1, 2);
       }
     };
-    write(0, looks.first);
+    write(0, two_looks.first);
     looked_at = rows.now;
-    rows.run(looks.limit);
-    write(looks.first, looks.first + looks.second);
-    if (place == looks.first + looks.second) write_odd(rows, odd, looked_at, shape.payload);
+    rows.run(two_looks.limit);
+    write(two_looks.first, two_looks.first + two_looks.second);
+    if (place == two_looks.first + two_looks.second) write_odd(rows, odd, looked_at, shape.payload);
     rows.run();
     rows.now += 200;
     rows.run();
     ASSERT_EQ(rows.judge(), "") << "window of " << kWindow << ", odd " << static_cast<int>(odd)
-                                << " at " << place << " of " << looks.first << " and "
-                                << looks.second << ", limit " << looks.limit << ", slack "
-                                << looks.slack << ", the ring's end after " << looks.ends;
+                                << " at " << place << " of " << two_looks.first << " and "
+                                << two_looks.second << ", limit " << two_looks.limit << ", slack "
+                                << two_looks.slack << ", the ring's end after " << two_looks.ends;
   }
 }
 
-void every_odd_record(const TwoLooks& looks) {
+void every_odd_record(const TwoLooks& two_looks) {
   for (int odd = 0; odd <= static_cast<int>(Odd::Malformed); ++odd) {
-    every_place<8>(looks, static_cast<Odd>(odd));
-    every_place<1>(looks, static_cast<Odd>(odd));
+    every_place<8>(two_looks, static_cast<Odd>(odd));
+    every_place<1>(two_looks, static_cast<Odd>(odd));
     if (::testing::Test::HasFatalFailure()) return;
   }
 }

@@ -45,10 +45,10 @@ struct Came {
   bool ahead;
 };
 
-// A run looks at all rings, and sees the records published by `seen`.
+// A run looks at all rings, and sees the records published by `clock_after`.
 struct ClockedRun {
-  std::uint64_t clock;  // before the looks
-  std::uint64_t seen;   // after them
+  std::uint64_t clock;        // before the looks
+  std::uint64_t clock_after;  // after them
   std::uint64_t bound(std::uint64_t slack) const { return clock > slack ? clock - slack : 0; }
 };
 
@@ -66,7 +66,7 @@ std::ostream& operator<<(std::ostream& out, const Clocked& course) {
         << "]";
   }
   for (const ClockedRun& run : course.runs) {
-    out << "\nrun at " << run.clock - kFirst << " to " << run.seen - kFirst;
+    out << "\nrun at " << run.clock - kFirst << " to " << run.clock_after - kFirst;
   }
   return out;
 }
@@ -103,17 +103,17 @@ Clocked draw_clocked() {
   for (std::size_t run = 0; run < runs; ++run) {
     const bool is_paused = number_below(16) == 0;
     const std::uint64_t until = now + 1 + number_below(is_paused ? kOffsetMost : apart);
-    const std::uint64_t seen = until + number_below(50'000);
+    const std::uint64_t clock_after = until + number_below(50'000);
     const std::uint64_t many = number_below(60);
     for (std::uint64_t i = 0; i < many; ++i) {
-      const std::uint64_t at = now + (seen - now) * (i + 1) / many;
+      const std::uint64_t at = now + (clock_after - now) * (i + 1) / many;
       const auto ring = static_cast<std::size_t>(number_below(rings));
       const bool is_right = right_one_in != kNoneIsRight && number_below(right_one_in) == 0;
       const auto offset = static_cast<std::uint64_t>(is_right ? 0 : course.offsets[ring]);
       course.records.push_back({ring, at, at - delays[ring] + offset, is_right});
     }
-    course.runs.push_back({until, seen});
-    now = seen;
+    course.runs.push_back({until, clock_after});
+    now = clock_after;
   }
   return course;
 }
@@ -130,12 +130,14 @@ class ClockedMerge {
   }
   std::vector<Came> run(const ClockedRun& at) {
     std::vector<Came> came;
-    std::size_t looks = 0;
-    const auto clock = [&] { return looks++ < rings_.merge.rings() ? at.clock : at.seen; };
+    std::size_t clock_calls = 0;
+    const auto clock = [&] {
+      return clock_calls++ < rings_.merge.rings() ? at.clock : at.clock_after;
+    };
     // The fault kClampsKeys: a key that is ahead becomes the clock's value, which the next run may
     // release.
     const auto key = [&](const Sample& sample) {
-      return kClampsKeys ? std::min(KeyAt{}(sample), at.seen) : KeyAt{}(sample);
+      return kClampsKeys ? std::min(KeyAt{}(sample), at.clock_after) : KeyAt{}(sample);
     };
     rings_.merge.run(key, clock, [&](const Ordered& each) { came.push_back(copy(each)); });
     return came;
@@ -174,7 +176,7 @@ class ClockedTimeMerge {
   }
   std::vector<Came> run(const ClockedRun& at) {
     // The fault kKnowsNoClock: no key is ahead of this clock.
-    merge_.look(at.clock, [&] { return kKnowsNoClock ? ~std::uint64_t{0} : at.seen; });
+    merge_.look(at.clock, [&] { return kKnowsNoClock ? ~std::uint64_t{0} : at.clock_after; });
     return take(false);
   }
   std::vector<Came> flush() { return take(true); }
@@ -221,20 +223,20 @@ bool has_right(const Clocked& course, std::size_t ring) {
 void judge_one(const Clocked& course, const Came& came, std::size_t run, std::uint64_t slack) {
   const ClockedRecord& record = course.records[came.record];
   std::size_t saw = 0;
-  while (course.runs[saw].seen < record.published) ++saw;
+  while (course.runs[saw].clock_after < record.published) ++saw;
   RC_ASSERT_INVARIANT(merged, run >= saw);
   // Its clock is behind, or a flush delivered it, which orders events by their own keys (M8).
   const bool may_be_late = (!record.is_right && course.offsets[record.ring] < 0) ||
                            (run == course.runs.size() && has_right(course, record.ring));
-  const bool is_ahead = record.key > course.runs[saw].seen;
+  const bool is_ahead = record.key > course.runs[saw].clock_after;
   RC_ASSERT_INVARIANT(late, !came.late || may_be_late);
-  const std::size_t one = releases(course, saw, course.runs[saw].seen, slack);
+  const std::size_t one = releases(course, saw, course.runs[saw].clock_after, slack);
   if (record.key <= record.published) {
     // The right clock, or one that is behind: released as soon as nothing older can follow.
     RC_ASSERT_INVARIANT(merged, run <= one);
     RC_ASSERT_INVARIANT(merged, !came.ahead);
   } else {
-    const std::uint64_t then = one == course.runs.size() ? 0 : course.runs[one].seen;
+    const std::uint64_t then = one == course.runs.size() ? 0 : course.runs[one].clock_after;
     RC_ASSERT_INVARIANT(merged,
                         one == course.runs.size() || run <= releases(course, one, then, slack));
     RC_ASSERT_INVARIANT(merged, !came.ahead || is_ahead);
@@ -244,7 +246,7 @@ void judge_one(const Clocked& course, const Came& came, std::size_t run, std::ui
   // that look does.
   const std::int64_t offset = course.offsets[record.ring];
   if (!has_right(course, record.ring) &&
-      offset > static_cast<std::int64_t>(course.runs.back().seen - kFirst + kSlackOfAll)) {
+      offset > static_cast<std::int64_t>(course.runs.back().clock_after - kFirst + kSlackOfAll)) {
     RC_ASSERT_INVARIANT(merged, run == saw || (slack > kSlackOfAll && run <= one));
     RC_ASSERT_INVARIANT(merged, came.ahead || run == course.runs.size());
   }
@@ -260,7 +262,7 @@ void keeps_no_event_waiting() {
   for (std::size_t run = 0; run <= course.runs.size(); ++run) {
     const bool is_flush = run == course.runs.size();
     for (; !is_flush && written < course.records.size() &&
-           course.records[written].published <= course.runs[run].seen;
+           course.records[written].published <= course.runs[run].clock_after;
          ++written) {
       consumer.write(course.records[written], written);
     }

@@ -17,9 +17,9 @@
 
 namespace perfring::proptests {
 
-using testing::Got;
+using testing::CopiedEvent;
 using testing::keyed;
-using testing::Seen;
+using testing::MergedEvent;
 
 inline constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
@@ -101,17 +101,17 @@ class ReferenceMerge {
 
   void publish(const CourseRecord& each) {
     Ring& ring = rings_[each.ring];
-    if (each.lost != 0) ring.push_back({each.key, Seen::lost(each.lost)});
-    ring.push_back({each.key, Seen::sample(keyed(each.key, each.number))});
+    if (each.lost != 0) ring.push_back({each.key, CopiedEvent::lost(each.lost)});
+    ring.push_back({each.key, CopiedEvent::sample(keyed(each.key, each.number))});
   }
 
-  std::vector<Got> run(std::uint64_t bound, std::uint64_t limit) {
-    std::vector<Got> got;
-    while (got.size() < limit) {
+  std::vector<MergedEvent> run(std::uint64_t bound, std::uint64_t limit) {
+    std::vector<MergedEvent> delivered;
+    while (delivered.size() < limit) {
       const auto [ring, index] = lowest();
       if (ring == rings_.size() || rings_[ring][index].key >= bound) break;
       Event& event = rings_[ring][index];
-      got.push_back({ring, event.key, event.key < newest_, event.seen});
+      delivered.push_back({ring, event.key, event.key < newest_, event.event});
       newest_ = std::max(newest_, event.key);
       event.delivered = true;
       while (!rings_[ring].empty() && rings_[ring].front().delivered) {
@@ -119,7 +119,7 @@ class ReferenceMerge {
         ++given_back_[ring];
       }
     }
-    return got;
+    return delivered;
   }
 
   // Returns data_tail, which relies on all records having the same size.
@@ -128,7 +128,7 @@ class ReferenceMerge {
  private:
   struct Event {
     std::uint64_t key;
-    Seen seen;
+    CopiedEvent event;
     bool delivered = false;
   };
   using Ring = std::deque<Event>;
@@ -136,11 +136,11 @@ class ReferenceMerge {
   std::pair<std::size_t, std::size_t> lowest() const {
     std::pair<std::size_t, std::size_t> best{rings_.size(), 0};
     for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
-      std::size_t seen = 0;
-      for (std::size_t i = 0; i < rings_[ring].size() && seen < window_; ++i) {
+      std::size_t examined = 0;
+      for (std::size_t i = 0; i < rings_[ring].size() && examined < window_; ++i) {
         const Event& event = rings_[ring][i];
         if (event.delivered) continue;
-        ++seen;
+        ++examined;
         if (best.first == rings_.size() || event.key < rings_[best.first][best.second].key) {
           best = {ring, i};
         }
@@ -164,8 +164,8 @@ class Playing {
 
   // Plays one turn and returns the delivered events. For each ring: the merge reads the clock, the
   // records due by then are published, and the merge looks at the ring.
-  std::vector<Got> take(const Turn& turn) {
-    std::vector<Got> got;
+  std::vector<MergedEvent> take(const Turn& turn) {
+    std::vector<MergedEvent> delivered;
     std::size_t call = 0;
     const auto clock = [&] {
       if (call == turn.clocks.size()) return turn.clocks.back();
@@ -173,9 +173,9 @@ class Playing {
       return turn.clocks[call++];
     };
     rings_.merge.run(
-        KeyAt{}, clock, [&](const Ordered& each) { got.push_back(testing::copy(each)); },
+        KeyAt{}, clock, [&](const Ordered& each) { delivered.push_back(testing::copy(each)); },
         turn.limit);
-    return got;
+    return delivered;
   }
 
   void publish(std::size_t ring, std::uint64_t until) {

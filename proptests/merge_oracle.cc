@@ -70,18 +70,18 @@ bool MergeOracle::was_flushed(std::size_t ring, std::size_t event, std::size_t r
 std::string MergeOracle::assign() {
   std::size_t turn = 0;
   for (std::size_t run = 0; run < runs_.size(); ++run) {
-    for (const testing::Got& got : runs_[run].got) {
-      if (got.ring >= rings_.size())
+    for (const testing::MergedEvent& delivered : runs_[run].delivered) {
+      if (delivered.ring >= rings_.size())
         return violation(Invariant::no_invention, "there is no such ring");
-      const auto found = std::ranges::find_if(rings_[got.ring], [&](const Event& event) {
-        return !event.run && event.seen == got.seen;
+      const auto found = std::ranges::find_if(rings_[delivered.ring], [&](const Event& event) {
+        return !event.run && event.event == delivered.event;
       });
-      const auto at = static_cast<std::size_t>(found - rings_[got.ring].begin());
-      if (at >= runs_[run].visible[got.ring]) {
+      const auto at = static_cast<std::size_t>(found - rings_[delivered.ring].begin());
+      if (at >= runs_[run].visible[delivered.ring]) {
         return violation(Invariant::no_invention, "what was delivered is not there");
       }
       found->run = run;
-      found->ordered_by = got.key;
+      found->ordered_by = delivered.key;
       found->turn = turn++;
     }
   }
@@ -107,7 +107,7 @@ std::size_t MergeOracle::undelivered_before(std::size_t ring, std::size_t event,
 bool MergeOracle::may_be_ahead(std::uint64_t key, std::size_t ring, std::size_t sample,
                                std::size_t run) const {
   for (std::size_t i = 0; i <= run; ++i) {
-    if (is_there(ring, sample, i) && key > runs_[i].seen()) return true;
+    if (is_there(ring, sample, i) && key > runs_[i].clock_after()) return true;
   }
   return false;
 }
@@ -116,7 +116,8 @@ bool MergeOracle::may_be_ahead(std::uint64_t key, std::size_t ring, std::size_t 
 std::uint64_t MergeOracle::newest_before(std::size_t run) const {
   std::uint64_t newest = 0;
   for (std::size_t i = 0; i < run; ++i) {
-    for (const testing::Got& got : runs_[i].got) newest = std::max(newest, got.key);
+    for (const testing::MergedEvent& delivered : runs_[i].delivered)
+      newest = std::max(newest, delivered.key);
   }
   return newest;
 }
@@ -129,12 +130,12 @@ bool MergeOracle::has_key_of_ahead(std::size_t ring, std::size_t event, std::siz
   // After a flush those keys may be ahead, too; then the event has the bound less 1.
   const std::uint64_t below = std::max(bound(runs_[run]), std::uint64_t{1}) - 1;
   if (each.ordered_by == below && was_flush_before(run)) return true;
-  if (each.ordered_by > runs_[run].seen()) return false;
+  if (each.ordered_by > runs_[run].clock_after()) return false;
   std::uint64_t newest = newest_before(run);
   bool is_newest = each.ordered_by == newest;
-  for (const testing::Got& got : runs_[run].got) {
-    if (got.ring == ring && got.seen == each.seen) break;
-    newest = std::max(newest, got.key);
+  for (const testing::MergedEvent& delivered : runs_[run].delivered) {
+    if (delivered.ring == ring && delivered.event == each.event) break;
+    newest = std::max(newest, delivered.key);
     is_newest |= each.ordered_by == newest;
   }
   if (is_newest) return true;
@@ -188,7 +189,7 @@ std::string MergeOracle::check_key(std::size_t ring, std::size_t event) const {
 // Whether that run has read the event while its key was ahead of the clock.
 bool MergeOracle::was_read_ahead(std::size_t ring, std::size_t event, std::size_t run) const {
   const Event& each = rings_[ring][event];
-  if (!is_there(ring, event, run) || each.key <= runs_[run].seen()) return false;
+  if (!is_there(ring, event, run) || each.key <= runs_[run].clock_after()) return false;
   // At the end of the run the event was in the window, or the first after it.
   return !runs_[run].key_threw && *each.run > run &&
          undelivered_before(ring, event, run) <= window_;
@@ -286,36 +287,38 @@ std::string MergeOracle::replay(std::size_t number) {
   const auto is_wrong = [&](Invariant invariant, const std::string& what) {
     return violation(invariant, fmt::format("run {}: {}", number, what));
   };
-  for (std::size_t i = 0; i < run.got.size(); ++i) {
+  for (std::size_t i = 0; i < run.delivered.size(); ++i) {
     const auto [ring, event] = lowest(number);
-    const testing::Got& got = run.got[i];
+    const testing::MergedEvent& delivered = run.delivered[i];
     if (ring == rings_.size()) {
       return is_wrong(Invariant::merged, fmt::format("event {} is not released", i));
     }
     const Event& expected = rings_[ring][event];
-    if (got.ring != ring || got.key != expected.ordered_by || got.seen != expected.seen) {
-      return is_wrong(Invariant::merged,
-                      fmt::format("delivered as its event {} was one of ring {} with the key {}, "
-                                  "where {} with the key {} is next",
-                                  i, got.ring, got.key, name(ring, event), expected.ordered_by));
+    if (delivered.ring != ring || delivered.key != expected.ordered_by ||
+        delivered.event != expected.event) {
+      return is_wrong(
+          Invariant::merged,
+          fmt::format("delivered as its event {} was one of ring {} with the key {}, "
+                      "where {} with the key {} is next",
+                      i, delivered.ring, delivered.key, name(ring, event), expected.ordered_by));
     }
-    if (got.late != (got.key < newest_)) {
+    if (delivered.late != (delivered.key < newest_)) {
       return is_wrong(Invariant::late, fmt::format("event {}: late", i));
     }
-    if (got.late) {
+    if (delivered.late) {
       ++late_;
-      worst_late_ = std::max(worst_late_, newest_ - got.key);
+      worst_late_ = std::max(worst_late_, newest_ - delivered.key);
     }
-    newest_ = std::max(newest_, got.key);
+    newest_ = std::max(newest_, delivered.key);
     delivered_[ring][event] = true;
   }
   const bool is_more = lowest(number).first != rings_.size();
-  if (run.got.size() > run.limit) return is_wrong(Invariant::bounded, "the limit");
+  if (run.delivered.size() > run.limit) return is_wrong(Invariant::bounded, "the limit");
   const MergeEnd end = is_more ? MergeEnd::Limit : MergeEnd::Released;
   if (!run.cut && !run.key_threw && run.end != end) {
     return is_wrong(Invariant::bounded, "why it ended");
   }
-  if (!run.cut && !run.key_threw && is_more && run.got.size() != run.limit) {
+  if (!run.cut && !run.key_threw && is_more && run.delivered.size() != run.limit) {
     return is_wrong(Invariant::merged, "more could be delivered");
   }
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
@@ -366,7 +369,7 @@ std::string MergeOracle::check_counts(const MergeCounts& counts) const {
 // M7: checks the longest delay against those of the records that a look did not see. The merge may
 // miss such a delay if earlier records of the ring were left unread, or if only a flush came before
 // the record was seen.
-std::string MergeOracle::check_delays(std::uint64_t seen) const {
+std::string MergeOracle::check_delays(std::uint64_t reported) const {
   std::uint64_t least = 0;
   std::uint64_t most = 0;
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
@@ -389,9 +392,9 @@ std::string MergeOracle::check_delays(std::uint64_t seen) const {
       if (all_came) least = std::max(least, delay);
     }
   }
-  if (least <= seen && seen <= most) return {};
-  return violation(Invariant::late,
-                   fmt::format("the longest delay is {}: not from {} to {}", seen, least, most));
+  if (least <= reported && reported <= most) return {};
+  return violation(Invariant::late, fmt::format("the longest delay is {}: not from {} to {}",
+                                                reported, least, most));
 }
 
 std::string MergeOracle::judge(std::vector<Run> runs, const MergeCounts& counts) {

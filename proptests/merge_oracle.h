@@ -34,7 +34,7 @@ class MergeOracle {
   struct Event {
     Kind kind;
     std::uint64_t key;  // own key of a Sample
-    testing::Seen seen;
+    testing::CopiedEvent event;
     std::uint64_t end;  // end of the record
     // From the merge: the run, the place in the order of delivery, and the ordering key.
     std::optional<std::size_t> run{};
@@ -48,12 +48,12 @@ class MergeOracle {
     bool cut = false;        // ended by the callback
     bool key_threw = false;  // ended by the key function
     MergeEnd end{};
-    std::vector<testing::Got> got{};
+    std::vector<testing::MergedEvent> delivered{};
     std::vector<std::size_t> visible{};  // each ring's number of events when it was looked at
     std::vector<std::uint64_t> tails{};  // each ring's data_tail after the run
 
     bool is_flush() const { return clocks.empty(); }
-    std::uint64_t seen() const { return is_flush() ? kAll : clocks.back(); }
+    std::uint64_t clock_after() const { return is_flush() ? kAll : clocks.back(); }
   };
 
   // Positions begin at `start`. Preconditions: the clocks of the runs increase and are odd; the
@@ -95,7 +95,7 @@ class MergeOracle {
   std::string check_wait(std::size_t ring, std::size_t event, std::size_t waited) const;
   std::string replay(std::size_t run);
   std::string check_counts(const MergeCounts& counts) const;
-  std::string check_delays(std::uint64_t seen) const;
+  std::string check_delays(std::uint64_t reported) const;
   std::uint64_t newest_when_read(std::size_t ring) const;
   std::uint64_t key_in(std::size_t ring, std::size_t event, std::size_t run) const;
   std::pair<std::size_t, std::size_t> lowest(std::size_t run) const;
@@ -160,13 +160,13 @@ class MergeRows {
     } else {
       rings_[ring].sample(raw, size);
     }
-    wrote(ring, Kind::Sample, key, Seen::sample(raw));
+    wrote(ring, Kind::Sample, key, CopiedEvent::sample(raw));
   }
   void sample(std::size_t ring, std::uint64_t key) { sample(ring, key, shape_.payload); }
   void lost(std::size_t ring) {
     if (!has_room(ring, 24)) return;
     rings_[ring].lost(++number_);
-    wrote(ring, Kind::Lost, 0, Seen::lost(number_));
+    wrote(ring, Kind::Lost, 0, CopiedEvent::lost(number_));
   }
   void malformed(std::size_t ring) {
     if (!has_room(ring, 16)) return;
@@ -174,7 +174,7 @@ class MergeRows {
     const std::uint64_t begin = rings_[ring].head();
     rings_[ring].raw_record(77, 16, std::as_bytes(std::span{&number, 1}), 16);
     wrote(ring, Kind::Malformed, 0,
-          Seen::malformed(Defect::UnexpectedType, rings_[ring].bytes(begin, begin + 16)));
+          CopiedEvent::malformed(Defect::UnexpectedType, rings_[ring].bytes(begin, begin + 16)));
   }
   // Writes `count` records of equal size whose keys increase by 2 * `apart`, and advances `now` to
   // the last key.
@@ -217,7 +217,7 @@ class MergeRows {
 
  private:
   using Kind = MergeOracle::Kind;
-  using Seen = testing::Seen;
+  using CopiedEvent = testing::CopiedEvent;
   using Run = MergeOracle::Run;
   struct Thrown final : std::exception {};
   static constexpr std::uint64_t kRing = 8192;
@@ -225,24 +225,25 @@ class MergeRows {
   bool has_room(std::size_t ring, std::size_t size) {
     return rings_[ring].head() + size - rings_.tail(ring) <= kRing;
   }
-  void wrote(std::size_t ring, Kind kind, std::uint64_t key, Seen seen) {
+  void wrote(std::size_t ring, Kind kind, std::uint64_t key, CopiedEvent event) {
     if (kind == Kind::Sample) last_keys_[ring] = key;
-    oracle_.wrote(ring, {kind, key, std::move(seen), rings_[ring].head()});
+    oracle_.wrote(ring, {kind, key, std::move(event), rings_[ring].head()});
   }
 
   // Returns a copy without the split at the ring's end, which the oracle does not track.
-  static testing::Got joined(const Ordered& each) {
-    testing::Got got = testing::copy(each);
-    if (got.seen.kind != Seen::Kind::Lost) got.seen.head_size = got.seen.bytes.size();
-    return got;
+  static testing::MergedEvent joined(const Ordered& each) {
+    testing::MergedEvent delivered = testing::copy(each);
+    if (delivered.event.kind != CopiedEvent::Kind::Lost)
+      delivered.event.head_size = delivered.event.bytes.size();
+    return delivered;
   }
 
   template <class How>
   void carry_out(Run& run, Cut cut, How how) {
     const auto take = [&](const Ordered& each) {
-      run.got.push_back(joined(each));
-      run.cut = cut.stops == run.got.size() || cut.throws == run.got.size();
-      if (cut.throws == run.got.size()) throw Thrown{};
+      run.delivered.push_back(joined(each));
+      run.cut = cut.stops == run.delivered.size() || cut.throws == run.delivered.size();
+      if (cut.throws == run.delivered.size()) throw Thrown{};
       return !run.cut;
     };
     const auto key = [&](const Sample& each) {

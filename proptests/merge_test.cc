@@ -11,11 +11,11 @@
 
 #include "harness/faults/memory_faults.h"
 #include "harness/oracle/drain_watch.h"
-#include "harness/rig/ends.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/rings/merge.h"
-#include "perfring/testing/reference.h"
+#include "perfring/testing/reference_drain.h"
 #include "perfring/testing/rings.h"
-#include "proptests/hostile_ring.h"
+#include "proptests/hostile_image.h"
 #include "proptests/merge_course.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"
@@ -23,24 +23,24 @@
 namespace perfring::proptests {
 namespace {
 
-using testing::Got;
+using testing::CopiedEvent;
 using testing::keyed;
-using testing::Seen;
+using testing::MergedEvent;
 
 // Recomputes the counts of late events from the events.
-void check_counts(const std::vector<Got>& got, const MergeCounts& counts) {
+void check_counts(const std::vector<MergedEvent>& delivered, const MergeCounts& counts) {
   std::uint64_t late = 0;
   std::uint64_t worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
+  for (std::size_t i = 0; i < delivered.size(); ++i) {
     std::uint64_t newest = 0;
-    for (std::size_t j = 0; j < i; ++j) newest = std::max(newest, got[j].key);
-    RC_ASSERT(got[i].late == (got[i].key < newest));
-    if (got[i].late) {
+    for (std::size_t j = 0; j < i; ++j) newest = std::max(newest, delivered[j].key);
+    RC_ASSERT(delivered[i].late == (delivered[i].key < newest));
+    if (delivered[i].late) {
       ++late;
-      worst = std::max(worst, newest - got[i].key);
+      worst = std::max(worst, newest - delivered[i].key);
     }
   }
-  RC_ASSERT(counts.delivered == got.size());
+  RC_ASSERT(counts.delivered == delivered.size());
   RC_ASSERT(counts.late == late);
   RC_ASSERT(counts.worst_late == worst);
   RC_ASSERT(counts.ahead == 0U);
@@ -71,18 +71,19 @@ void agrees() {
   testing::Rings<DefaultMemory, kWindow> rings{course.rings, {.slack = slack, .learns = false}};
   ReferenceMerge reference{course.rings, kReferenceWindow};
   Playing playing{course, rings, reference};
-  std::vector<Got> all;
-  const auto follows = [&](const std::vector<Got>& got, std::uint64_t bound, std::uint64_t limit) {
-    RC_ASSERT_INVARIANT(merged, got == reference.run(bound, limit));
+  std::vector<MergedEvent> all;
+  const auto follows = [&](const std::vector<MergedEvent>& delivered, std::uint64_t bound,
+                           std::uint64_t limit) {
+    RC_ASSERT_INVARIANT(merged, delivered == reference.run(bound, limit));
     for (std::size_t i = 0; i < course.rings; ++i) {
       RC_ASSERT_INVARIANT(tail_honest, rings.tail(i) == reference.tail(i));
     }
-    all.insert(all.end(), got.begin(), got.end());
+    all.insert(all.end(), delivered.begin(), delivered.end());
   };
   for (const Turn& turn : course.turns) {
     const std::uint64_t smallest = turn.clocks.front();
-    const auto got = playing.take(turn);
-    follows(got, smallest > slack ? smallest - slack : 0, turn.limit);
+    const auto delivered = playing.take(turn);
+    follows(delivered, smallest > slack ? smallest - slack : 0, turn.limit);
     RC_ASSERT(rings.merge.counts().delay_seen <= longest_proved(course));
   }
   follows(rings.flush(), kNone, kNone);
@@ -183,9 +184,9 @@ void learns() {
   std::uint64_t slack = options.slack;
   for (std::size_t turn = 0; turn != course.turns.size(); ++turn) {
     const std::uint64_t smallest = course.turns[turn].clocks.front();
-    const auto got = playing.take(course.turns[turn]);
+    const auto delivered = playing.take(course.turns[turn]);
     RC_ASSERT_INVARIANT(merged,
-                        got == reference.run(smallest > slack ? smallest - slack : 0, kNone));
+                        delivered == reference.run(smallest > slack ? smallest - slack : 0, kNone));
     slack = slack_of(options, course, turn + 1);
     RC_ASSERT_INVARIANT(merged, rings.merge.slack() == slack);
   }
@@ -213,7 +214,8 @@ TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
               number / 8192 % 2 == 0 ? key : kNone - key);
         }
         testing::Rings<> rings{rings_count};
-        std::multimap<std::uint64_t, Got> sorted;  // keeps equal keys in the order of insertion
+        std::multimap<std::uint64_t, MergedEvent>
+            sorted;  // keeps equal keys in the order of insertion
         for (std::size_t ring = 0; ring < rings_count; ++ring) {
           std::ranges::sort(keys[ring]);
           for (const std::uint64_t key : keys[ring]) {
@@ -222,8 +224,8 @@ TEST(MergePropertyTest, AFlushOfAnyKeysIsTheirStableSort) {
             sorted.emplace(key, testing::sample(ring, key, number));
           }
         }
-        std::vector<Got> expected;
-        for (const auto& [key, got] : sorted) expected.push_back(got);
+        std::vector<MergedEvent> expected;
+        for (const auto& [key, delivered] : sorted) expected.push_back(delivered);
         RC_ASSERT(rings.flush() == expected);
         RC_ASSERT(rings.merge.counts().late == 0U);
       },
@@ -264,12 +266,12 @@ void stays_inside() {
   OnlyUnread watch;
   watch.watch(rings[0].page(), rings[0].data());
   watch.watch(page, data);
-  auto expected = testing::Reference{data, page.data_tail, page.data_head}.events();
+  auto expected = testing::ReferenceDrain{data, page.data_tail, page.data_head}.events();
   {
-    const rig::Observing observing{watch};
-    std::vector<Got> got;
-    const auto take = [&](std::vector<Got> some) {
-      got.insert(got.end(), some.begin(), some.end());
+    const rig::ObserverScope observing{watch};
+    std::vector<MergedEvent> delivered;
+    const auto take = [&](std::vector<MergedEvent> some) {
+      delivered.insert(delivered.end(), some.begin(), some.end());
     };
     const std::uint64_t clock = *one_of<std::uint64_t>({0, 1, kNone / 2, kNone});
     const auto bounded = *rc::gen::inRange<std::uint64_t>(0, 200);
@@ -277,13 +279,13 @@ void stays_inside() {
     take(rings.run(clock));
     take(rings.flush());
     std::uint32_t next = 0;
-    for (const Got& each : got) {
+    for (const MergedEvent& each : delivered) {
       if (each.ring == 0) {
-        RC_ASSERT(each.seen == Seen::sample(keyed(std::uint64_t{next} << 56, next)));
+        RC_ASSERT(each.event == CopiedEvent::sample(keyed(std::uint64_t{next} << 56, next)));
         ++next;
         continue;
       }
-      const auto at = std::ranges::find(expected, each.seen);
+      const auto at = std::ranges::find(expected, each.event);
       RC_ASSERT_INVARIANT(no_invention, at != expected.end());
       expected.erase(at);
     }

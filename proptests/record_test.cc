@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "harness/record/encoder.h"
-#include "harness/record/known.h"
+#include "harness/record/known_fields.h"
 #include "harness/record/vectors.h"
 #include "perfring/record/decode.h"
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 #include "proptests/property.h"
 
 namespace perfring::proptests {

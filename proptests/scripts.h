@@ -21,7 +21,7 @@
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
 #include "perfring/testing/by_cursor.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
 #include "proptests/property.h"
 
 namespace perfring::script {
@@ -100,7 +100,7 @@ template <class Cpu = ScriptCpu, class Consumer = Core>
 class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
  public:
   explicit CopyingRun(const Settings& settings) : rig::ScriptRunner<Cpu, Consumer>{settings} {
-    this->on_event = [this](const PerfEvent& event) { seen_.push_back(testing::copy(event)); };
+    this->on_event = [this](const PerfEvent& event) { events_.push_back(testing::copy(event)); };
   }
   ~CopyingRun() {
     if (std::uncaught_exceptions() == exceptions_) return;
@@ -110,11 +110,11 @@ class CopyingRun final : public rig::ScriptRunner<Cpu, Consumer> {
   CopyingRun& operator=(const CopyingRun&) = delete;
 
   // Returns the events delivered since the last call.
-  std::vector<testing::Seen> take_seen() { return std::exchange(seen_, {}); }
+  std::vector<testing::CopiedEvent> take_events() { return std::exchange(events_, {}); }
 
  private:
   const int exceptions_ = std::uncaught_exceptions();
-  std::vector<testing::Seen> seen_;
+  std::vector<testing::CopiedEvent> events_;
 };
 
 // Fails the property that is being checked if the run has violated an invariant.
@@ -125,11 +125,11 @@ inline void expect_good(const rig::ScriptRun& run) {
 }
 
 // Fails the property that is being checked if the delivered events are not the expected ones.
-inline void expect_events(const std::vector<testing::Seen>& seen,
-                          const std::vector<testing::Seen>& due) {
-  RC_ASSERT_INVARIANT(no_loss, seen.size() >= due.size());
-  RC_ASSERT_INVARIANT(no_invention, seen.size() <= due.size());
-  RC_ASSERT_INVARIANT(intact, seen == due);
+inline void expect_events(const std::vector<testing::CopiedEvent>& events,
+                          const std::vector<testing::CopiedEvent>& due) {
+  RC_ASSERT_INVARIANT(no_loss, events.size() >= due.size());
+  RC_ASSERT_INVARIANT(no_invention, events.size() <= due.size());
+  RC_ASSERT_INVARIANT(intact, events == due);
 }
 
 }  // namespace perfring::proptests

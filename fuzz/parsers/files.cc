@@ -15,7 +15,7 @@
 #include "harness/differential/trace.h"
 #include "harness/model/litmus/litmus.h"
 #include "harness/program/json.h"
-#include "harness/record/known.h"
+#include "harness/record/known_fields.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 #include "harness/script/script.h"

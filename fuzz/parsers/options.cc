@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fuzz/input.h"
-#include "harness/bench/options.h"
+#include "harness/bench/bench_options.h"
 #include "harness/cli/command_line.h"
 #include "harness/cli/live.h"
 #include "harness/program/numbers.h"

@@ -204,7 +204,7 @@ class Run {
   void reap() {
     while (const auto any = os::wait_any(WNOHANG).value_or(std::nullopt)) {
       if (any->id != main_.id()) continue;
-      main_.reaped(any->status);
+      main_.set_end(any->status);
       status_ = any->status;
       ended_ = true;
     }

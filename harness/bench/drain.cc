@@ -21,9 +21,9 @@
 #include <variant>
 #include <vector>
 
+#include "harness/bench/bench_options.h"
 #include "harness/bench/contenders.h"
 #include "harness/bench/google_benchmark.h"
-#include "harness/bench/options.h"
 #include "harness/bench/race.h"
 #include "harness/bench/report.h"
 #include "harness/bench/workload.h"

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "harness/bench/options.h"
+#include "harness/bench/bench_options.h"
 #include "harness/bench/race.h"
 #include "harness/bench/workload.h"
 #include "harness/program/console.h"

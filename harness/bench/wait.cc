@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "harness/bench/options.h"
+#include "harness/bench/bench_options.h"
 #include "harness/bench/race.h"
 #include "harness/bench/waits.h"
 #include "harness/live/live_kernel.h"

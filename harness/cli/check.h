@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/model/engine/trace.h"
 #include "harness/model/litmus/memory_model.h"
+#include "harness/model/model_catalogue.h"
 #include "harness/program/verdict.h"
 
 namespace CLI {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "harness/cli/testing.h"
+#include "harness/cli/cli_testing.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

@@ -3,9 +3,9 @@
 #include <array>
 
 #include "harness/cli/check.h"
-#include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/model/hardware/explorer.h"
+#include "harness/model/model_catalogue.h"
 
 namespace perfring::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/cli/testing.h"
+#include "harness/cli/cli_testing.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {
@@ -91,8 +91,8 @@ bool violated(const Json& listed) {
          listed.value("violated_on_machines", false);
 }
 
-// Draws each fault only in the first program that it violates. //harness/model:catalogue_test runs
-// all faults in every program, including faults that violate nothing.
+// Draws each fault only in the first program that it violates. //harness/model:model_catalogue_test
+// runs all faults in every program, including faults that violate nothing.
 TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
   const std::string file = temporary("each.svg");
   std::set<std::string> drawn;

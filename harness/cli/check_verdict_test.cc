@@ -8,7 +8,7 @@
 
 #include "harness/cli/check.h"
 #include "harness/cli/check_litmus.h"
-#include "harness/cli/testing.h"
+#include "harness/cli/cli_testing.h"
 #include "harness/model/engine/explorer.h"
 
 namespace perfring::cli {

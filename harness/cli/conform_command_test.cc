@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/cli/testing.h"
-#include "harness/faults/catalogue.h"
+#include "harness/cli/cli_testing.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

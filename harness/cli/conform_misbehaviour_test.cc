@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/cli/testing.h"
+#include "harness/cli/cli_testing.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

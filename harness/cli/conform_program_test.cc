@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/cli/testing.h"
+#include "harness/cli/cli_testing.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "harness/cli/command_line.h"
-#include "harness/cli/producer.h"
+#include "harness/cli/producer_thread.h"
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
 #include "harness/differential/trace.h"

@@ -90,21 +90,21 @@ std::string why_not(const Event& each) {
   if (!each.is_system_wide()) request.target = event::this_thread();
   const auto made = event::plan(request);
   if (!made) return made.error().says;
-  event::Ask ask = made->steps.front().ask;
+  event::OpenArgs args = made->steps.front().args;
   const bool may_exclude = each.kernel() == event::Kernel::IfAllowed;
-  const bool is_cheap = ask.attr.type != PERF_TYPE_TRACEPOINT &&
+  const bool is_cheap = args.attr.type != PERF_TYPE_TRACEPOINT &&
                         each.kind() != event::Kind::Kprobe && each.kind() != event::Kind::Kretprobe;
   if (is_cheap) {  // to open and close a tracepoint takes 35 ms (R1)
-    int fd = event::real_system().open(ask);
+    int fd = event::real_system().open(args);
     if (fd < 0 && may_exclude) {
-      ask.attr.exclude_kernel = ask.attr.exclude_hv = ask.attr.exclude_callchain_kernel = 1;
-      fd = event::real_system().open(ask);
+      args.attr.exclude_kernel = args.attr.exclude_hv = args.attr.exclude_callchain_kernel = 1;
+      fd = event::real_system().open(args);
     }
     if (fd >= 0) {
       ::close(fd);
       return {};
     }
-    const auto error = event::EventError::at_failure(event::EventError::Step::Open, -fd, ask,
+    const auto error = event::EventError::at_failure(event::EventError::Step::Open, -fd, args,
                                                      each.name(), event::real_system());
     return error.causes.empty() ? error.io_error.message() : error.causes.front().says;
   }

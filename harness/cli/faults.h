@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/program/verdict.h"
 
 namespace CLI {

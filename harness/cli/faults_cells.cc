@@ -8,13 +8,13 @@
 
 #include "harness/cli/faults.h"
 #include "harness/differential/trace.h"
-#include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/model/model_catalogue.h"
 #include "harness/program/sanitizers.h"
-#include "harness/rig/faults.h"
-#include "harness/simulator/faults.h"
+#include "harness/rig/script_faults.h"
 #include "harness/simulator/runs.h"
-#include "harness/stress/faults.h"
+#include "harness/simulator/simulation_faults.h"
+#include "harness/stress/stress_faults.h"
 
 namespace perfring::cli {
 namespace {

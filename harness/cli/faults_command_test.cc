@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/cli_testing.h"
 #include "harness/cli/faults.h"
-#include "harness/cli/testing.h"
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

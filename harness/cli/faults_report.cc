@@ -6,7 +6,7 @@
 #include <set>
 
 #include "harness/cli/faults.h"
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
 

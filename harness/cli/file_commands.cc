@@ -18,7 +18,7 @@
 #include "harness/program/numbers.h"
 #include "harness/program/output_file.h"
 #include "harness/program/verdict.h"
-#include "harness/record/known.h"
+#include "harness/record/known_fields.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 #include "harness/script/script.h"
@@ -269,7 +269,7 @@ int run_command(const InspectOptions& options) {
     const auto parsed = script::parse_setting("sample_type " + options.sample_type, settings);
     if (!parsed) return fail("--sample-type: " + parsed.error());
     ring->sample_type = settings.sample_type;
-    ring->says_sample_type = true;
+    ring->has_sample_type = true;
   }
   const conformance::Inspection inspection = conformance::inspect(*ring);
   if (!options.svg.empty()) {

@@ -9,7 +9,7 @@
 
 #include "harness/cli/command_line.h"
 #include "harness/cli/live.h"
-#include "harness/cli/producer.h"
+#include "harness/cli/producer_thread.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"

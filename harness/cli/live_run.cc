@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "harness/cli/clocks.h"
-#include "harness/cli/producer.h"
+#include "harness/cli/producer_thread.h"
 #include "harness/live/live_kernel.h"
 #include "harness/oracle/invariant.h"
 #include "harness/program/numbers.h"

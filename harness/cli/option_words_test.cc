@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "harness/cli/testing.h"
+#include "harness/cli/cli_testing.h"
 
 namespace perfring::cli {
 namespace {

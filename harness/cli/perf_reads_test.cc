@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/cli/cli_testing.h"
 #include "harness/cli/perf_words.h"
-#include "harness/cli/testing.h"
 #include "harness/program/json.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"

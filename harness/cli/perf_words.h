@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/cli/testing.h"
+#include "harness/cli/cli_testing.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

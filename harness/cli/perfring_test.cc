@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/testing.h"
+#include "harness/cli/cli_testing.h"
 #include "harness/live/require_live_kernel.h"
 #include "harness/program/json.h"
 

@@ -20,7 +20,7 @@
 #include <sstream>
 #include <string>
 
-#include "harness/cli/testing.h"
+#include "harness/cli/cli_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
 #include "harness/program/sanitizers.h"

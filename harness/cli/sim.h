@@ -13,10 +13,10 @@
 
 #include "harness/oracle/invariant.h"
 #include "harness/program/verdict.h"
-#include "harness/simulator/faults.h"
 #include "harness/simulator/runs.h"
 #include "harness/simulator/settings.h"
 #include "harness/simulator/simulation.h"
+#include "harness/simulator/simulation_faults.h"
 
 namespace CLI {
 class App;

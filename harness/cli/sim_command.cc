@@ -9,7 +9,7 @@
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
-#include "harness/rig/faults.h"
+#include "harness/rig/script_faults.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
 

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "harness/cli/live.h"
-#include "harness/cli/producer.h"
+#include "harness/cli/producer_thread.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"
 #include "harness/kernel/perf_event_array.h"
@@ -28,8 +28,8 @@
 #include "harness/oracle/payload.h"
 #include "harness/program/checked.h"
 #include "harness/program/run_program.h"
-#include "harness/rig/ends.h"
 #include "harness/rig/simulated_ring.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/os/fd.h"
 #include "perfring/perfring.h"
 
@@ -125,9 +125,9 @@ int StandInRing::output() {
   const oracle::Payload payload{sequence_++, cpu_id_, length};
   const std::span<std::byte> bytes = std::span{buffer_}.first(length);
   oracle::fill(bytes, payload);
-  ledger_.begins(payload);
+  ledger_.begin_attempt(payload);
   const int rc = kernel::bpf_perf_event_output(cpu_, simulated_.map(), BPF_F_CURRENT_CPU, bytes);
-  ledger_.ends(rc);
+  ledger_.end_attempt(rc);
   return rc;
 }
 
@@ -151,9 +151,9 @@ std::string StandInRing::image() {
 
 std::uint64_t StandInRing::drain() {
   const std::uint64_t before = checker_.received().bytes;
-  checker_.drain_begins();
-  ring_.for_each([this](const PerfEvent& event) { checker_.delivered(event); });
-  checker_.drain_ends();
+  checker_.begin_drain();
+  ring_.for_each([this](const PerfEvent& event) { checker_.check_delivery(event); });
+  checker_.end_drain();
   return checker_.received().bytes - before;
 }
 

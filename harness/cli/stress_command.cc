@@ -16,9 +16,9 @@
 #include "harness/program/json.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
-#include "harness/stress/faults.h"
 #include "harness/stress/processes.h"
 #include "harness/stress/sleepers.h"
+#include "harness/stress/stress_faults.h"
 #include "harness/stress/threads.h"
 
 namespace perfring::cli {

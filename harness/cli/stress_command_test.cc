@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/cli_testing.h"
 #include "harness/cli/command_line.h"
-#include "harness/cli/testing.h"
 #include "harness/program/json.h"
 #include "perfring/version.h"
 

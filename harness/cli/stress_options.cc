@@ -10,7 +10,7 @@
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
-#include "harness/stress/faults.h"
+#include "harness/stress/stress_faults.h"
 
 namespace perfring::cli {
 namespace {

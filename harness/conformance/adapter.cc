@@ -90,15 +90,15 @@ OneRun run_once(const std::string& command, const RingImage& image, const Case& 
 bool ended_well(const std::string& command, const OneRun& run, const ProcessLimits& limits,
                 Cell& cell) {
   const Ended& ended = run.ended;
-  const std::string said = ended.err.empty() ? "" : ": " + first_line(ended.err);
+  const std::string error_line = ended.err.empty() ? "" : ": " + first_line(ended.err);
   if (ended.exit_code == 126 || ended.exit_code == 127) {
     throw CannotRun{
         fmt::format("--adapter: {} cannot be started{}: give a command that the shell "
                     "finds, or the path of a program that may be executed",
-                    in_quotes(command), said)};
+                    in_quotes(command), error_line)};
   }
   if (ended.exit_code == kNotSupported) {
-    cell.worsen(Outcome::NotRun, "the adapter does not support it" + said);
+    cell.worsen(Outcome::NotRun, "the adapter does not support it" + error_line);
     cell.unsupported = cell.outcome == Outcome::NotRun;
     return false;
   }

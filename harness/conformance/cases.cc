@@ -299,7 +299,7 @@ std::span<const Accept> all_accepts() {
   return kAll;
 }
 
-bool Case::accepts_it(Accept accept) const {
+bool Case::accepts_outcome(Accept accept) const {
   return std::ranges::find(accepts, accept) != accepts.end();
 }
 

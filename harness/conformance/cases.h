@@ -87,9 +87,9 @@ struct Case {
   std::vector<Part> parts{};
   std::string text{};  // its lines in cases.txt
 
-  bool accepts_it(Accept accept) const;
+  bool accepts_outcome(Accept accept) const;
   // Whether the case has other wakeups than one per record.
-  bool asks_for_wakeups() const { return settings.watermark || settings.wakeup != 1; }
+  bool has_other_wakeups() const { return settings.watermark || settings.wakeup != 1; }
 };
 
 struct Suite {

@@ -11,9 +11,9 @@
 #include <sstream>
 
 #include "harness/conformance/subjects.h"
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/program/json.h"
-#include "perfring/testing/reference.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring::conformance {
 namespace {
@@ -94,11 +94,11 @@ TEST(ProducerTest, TheExpectedEventsAreThoseOfTheLedger) {
     if (has_patch(of) || has_oversize(of)) continue;
     const CaseRings rings{of};
     CaseProducer producer{of, rings.all()};
-    while (producer.turn()) {
+    while (producer.play_turn()) {
       for (std::size_t cpu = 0; cpu < rings.all().size(); ++cpu) {
         rig::SimulatedRing* const ring = rings.all()[cpu];
         if (ring == nullptr) continue;
-        EXPECT_EQ(producer.expected(cpu), producer.by_ledger(cpu)) << of.id;
+        EXPECT_EQ(producer.expected(cpu), producer.events_by_ledger(cpu)) << of.id;
         perf_event_mmap_page& page = ring->page();
         page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
         ++compared;
@@ -119,16 +119,16 @@ TEST(VectorTest, TheReferenceConsumerReadsWhatIsExpected) {
       RingImage& image = images[turn.cpu];
       image.apply(turn);
       perf_event_mmap_page& page = image.page();
-      perfring::testing::Reference reference{image.data(), page.data_tail, page.data_head};
-      std::vector<Event> seen;
-      for (const perfring::testing::Seen& each : reference.events()) {
-        using Of = perfring::testing::Seen::Kind;
-        if (each.kind == Of::Lost) seen.push_back({.kind = Kind::Lost, .lost = each.count});
-        if (each.kind == Of::Sample) seen.push_back({.payload = each.bytes});
-        if (each.kind == Of::Malformed) seen.push_back({.kind = Kind::Bad});
+      perfring::testing::ReferenceDrain reference{image.data(), page.data_tail, page.data_head};
+      std::vector<Event> events;
+      for (const perfring::testing::CopiedEvent& each : reference.events()) {
+        using Of = perfring::testing::CopiedEvent::Kind;
+        if (each.kind == Of::Lost) events.push_back({.kind = Kind::Lost, .lost = each.count});
+        if (each.kind == Of::Sample) events.push_back({.payload = each.bytes});
+        if (each.kind == Of::Malformed) events.push_back({.kind = Kind::Bad});
       }
       Cell cell;
-      judge_events(of, turn.expected, seen, cell);
+      judge_events(of, turn.expected, events, cell);
       EXPECT_EQ(cell.outcome, Outcome::Right) << of.id << ": " << cell.detail;
       page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
       ++compared;
@@ -185,15 +185,15 @@ class JudgeTest : public ::testing::Test {
   const Event error{.kind = Kind::Bad};
 
   static Event whole(std::uint64_t output) { return {.payload = payload_of(output, 20)}; }
-  Cell judged(const std::vector<Event>& seen) const {
+  Cell judged(const std::vector<Event>& events) const {
     Cell cell;
-    judge_events(of, expected, seen, cell);
+    judge_events(of, expected, events, cell);
     return cell;
   }
-  static Cell of_a_plain_case(const std::vector<Event>& seen) {
+  static Cell of_a_plain_case(const std::vector<Event>& events) {
     Cell cell;
     const Case& plain = the("three-sizes");
-    judge_events(plain, vector_of(plain).turns[0].expected, seen, cell);
+    judge_events(plain, vector_of(plain).turns[0].expected, events, cell);
     return cell;
   }
 };
@@ -215,9 +215,9 @@ TEST_F(JudgeTest, AnErrorMayComeBehindTheIntactRecordAtTheWrongHeader) {
   const Case& off = the("head-off-the-grid");
   const std::vector<Event> wanted = vector_of(off).turns[0].expected;
   ASSERT_EQ(wanted.size(), 2U);
-  const auto outcome = [&](const std::vector<Event>& seen) {
+  const auto outcome = [&](const std::vector<Event>& events) {
     Cell cell;
-    judge_events(off, wanted, seen, cell);
+    judge_events(off, wanted, events, cell);
     return std::pair{cell.outcome, cell.accepted};
   };
   using Accepts = std::vector<Accept>;
@@ -232,11 +232,11 @@ TEST_F(JudgeTest, AnErrorMayComeBehindTheIntactRecordAtTheWrongHeader) {
 
 // Whether it follows the malformed record or is overwritten by it, and wherever the tail stays.
 TEST_F(JudgeTest, AnIntactRecordIsNeverLostWithoutAWord) {
-  const Cell behind = judged({first});
-  EXPECT_EQ(behind.outcome, Outcome::Loses);
-  EXPECT_THAT(behind.detail, HasSubstr(std::endian::native == std::endian::little
-                                           ? "not reported: sample of 20 bytes: 03 00"
-                                           : "not reported: sample of 20 bytes: 00 00"));
+  const Cell truncated = judged({first});
+  EXPECT_EQ(truncated.outcome, Outcome::Loses);
+  EXPECT_THAT(truncated.detail, HasSubstr(std::endian::native == std::endian::little
+                                              ? "not reported: sample of 20 bytes: 03 00"
+                                              : "not reported: sample of 20 bytes: 00 00"));
   Cell overwritten;
   const Case& overwrites = the("oversize-overwrites");
   judge_events(overwrites, vector_of(overwrites).turns[0].expected, {}, overwritten);
@@ -265,8 +265,8 @@ TEST_F(JudgeTest, PaddingIsDeliveredAndMayBeAnything) {
   ASSERT_EQ(wanted[0].padding, 4U);
   const auto with = [&](std::size_t bytes) {
     Cell cell;
-    const std::vector<Event> seen{{.payload = std::vector(bytes, std::byte{0xee})}, whole(1)};
-    judge_events(padded, wanted, seen, cell);
+    const std::vector<Event> events{{.payload = std::vector(bytes, std::byte{0xee})}, whole(1)};
+    judge_events(padded, wanted, events, cell);
     return cell.outcome;
   };
   EXPECT_EQ(with(4), Outcome::Right);
@@ -277,9 +277,9 @@ TEST_F(JudgeTest, PaddingIsDeliveredAndMayBeAnything) {
 TEST_F(JudgeTest, ALostOfAnotherCountNamesWhatWasDue) {
   const Case& lost = the("lost-one");
   const std::vector<Event> wanted{whole(0), {.kind = Kind::Lost, .lost = 100}, whole(1)};
-  const auto detail = [&](const std::vector<Event>& seen) {
+  const auto detail = [&](const std::vector<Event>& events) {
     Cell cell;
-    judge_events(lost, wanted, seen, cell);
+    judge_events(lost, wanted, events, cell);
     return cell.detail;
   };
   EXPECT_EQ(detail({whole(0), {.kind = Kind::Lost, .lost = 1}, whole(1)}),
@@ -338,9 +338,9 @@ TEST_F(JudgeTest, SeveralRingsHaveAnOrderEach) {
   const std::vector<Event> here{whole(0), whole(1)};
   const std::vector<Event> there{whole(2), {.kind = Kind::Lost, .lost = 4}};
   const std::vector<std::span<const Event>> both{here, there};
-  const auto outcome = [&](const std::vector<Event>& seen) {
+  const auto outcome = [&](const std::vector<Event>& events) {
     Cell cell;
-    judge_streams(two, both, seen, cell);
+    judge_streams(two, both, events, cell);
     return cell.outcome;
   };
   EXPECT_EQ(outcome({here[0], here[1], there[0], there[1]}), Outcome::Right);

@@ -24,8 +24,8 @@
 namespace perfring::conformance {
 namespace {
 
-std::size_t size_of(std::uint64_t asked, std::size_t most) {
-  return static_cast<std::size_t>(std::min<std::uint64_t>(asked, most));
+std::size_t size_of(std::uint64_t requested, std::size_t most) {
+  return static_cast<std::size_t>(std::min<std::uint64_t>(requested, most));
 }
 
 constexpr std::uint32_t kIdOfI386 = 0x8004'2407;  // PERF_EVENT_IOC_ID, with a pointer of 4 bytes
@@ -37,48 +37,48 @@ ino_t inode_of(int fd) {
 
 }  // namespace
 
-Opened::Opened()
+ProgramEvent::ProgramEvent()
     : file{checked(::memfd_create("perf_event", MFD_CLOEXEC | MFD_ALLOW_SEALING), "memfd_create")},
       wake{checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")} {
   checked(::ftruncate(file.get(), 4096), "ftruncate");  // one page to read, for was_read()
 }
 
-Opened::~Opened() {
+ProgramEvent::~ProgramEvent() {
   waiter.reset();
   ring.reset();
   if (!memory.empty()) ::munmap(memory.data(), memory.size());
 }
 
 // The program's descriptor shares this one's offset, which a read moves.
-bool Opened::was_read() const {
+bool ProgramEvent::was_read() const {
   return ::lseek(file.get(), 0, SEEK_CUR) > 0;
 }
 
-void Opened::make_ring(const script::Settings& settings) {
-  ring = std::make_unique<rig::SimulatedRing>(settings, memory, identity_on(cpu));
+void ProgramEvent::make_ring(const script::Settings& settings) {
+  ring = std::make_unique<rig::SimulatedRing>(settings, memory, identity_of_cpu(cpu));
   waiter = std::make_unique<kernel::EventfdWaiter>(ring->file(), wake.get());
   if (attr.disabled != 0) kernel::perf_event_disable(ring->event());
 }
 
-void Opened::set_enabled(bool enabled) {
+void ProgramEvent::set_enabled(bool enabled) {
   attr.disabled = enabled ? 0 : 1;
   if (ring == nullptr) return;
   enabled ? kernel::perf_event_enable(ring->event()) : kernel::perf_event_disable(ring->event());
 }
 
-bool Opened::take_flag() const {
+bool ProgramEvent::take_flag() const {
   std::uint64_t count = 0;
   return ::read(wake.get(), &count, sizeof(count)) == sizeof(count);
 }
 
-void Opened::put_flag_back() const {
+void ProgramEvent::put_flag_back() const {
   static_cast<void>(::eventfd_write(wake.get(), 1));
 }
 
-EmulatedCalls::EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter,
+EmulatedCalls::EmulatedCalls(TracedProcess& process, PlayListener& listener, live::Emitter* emitter,
                              bool loads_programs)
     : process_{process},
-      playing_{playing},
+      listener_{listener},
       emitter_{emitter},
       map_{emitter != nullptr
                ? checked(::fcntl(emitter->map_fd(), F_DUPFD_CLOEXEC, 0), "fcntl(F_DUPFD_CLOEXEC)")
@@ -91,7 +91,7 @@ EmulatedCalls::EmulatedCalls(TracedProcess& process, Playing& playing, live::Emi
 }
 
 // The kernel's own events share one inode, but each has an id.
-Opened* EmulatedCalls::event_of(pid_t thread, int fd) {
+ProgramEvent* EmulatedCalls::event_of(pid_t thread, int fd) {
   const os::Fd copy = process_.copy_of(thread, fd);
   const ino_t inode = inode_of(copy.get());
   std::uint64_t id = 0;
@@ -133,7 +133,7 @@ CallAnswer EmulatedCalls::answer(const seccomp_notif& call) {
       return poll(call);
     case Emulated::EpollWait:  // by the kernel: eventfds wake the program
       if (std::ranges::find(epolls_, static_cast<int>(call.data.args[0])) != epolls_.end()) {
-        playing_.on_wait();
+        listener_.on_wait();
       }
       return {.by_kernel = true};
     case Emulated::None:
@@ -157,10 +157,10 @@ CallAnswer EmulatedCalls::open(const seccomp_notif& call) {
     return {.by_kernel = true};
   }
   const auto cpu = std::max(static_cast<std::int32_t>(call.data.args[2]), 0);
-  const Case& of = playing_.played();
+  const Case& of = listener_.played_case();
   if (static_cast<std::uint64_t>(cpu) >= of.cpus) return {.value = -EINVAL};
   if (of.absent.contains(static_cast<std::uint64_t>(cpu))) return {.value = -ENODEV};  // K34
-  auto event = std::make_unique<Opened>();
+  auto event = std::make_unique<ProgramEvent>();
   event->attr = attr;
   event->cpu = static_cast<std::size_t>(cpu);
   event->of_32_bits = call.data.arch == AUDIT_ARCH_I386;
@@ -177,12 +177,12 @@ CallAnswer EmulatedCalls::open(const seccomp_notif& call) {
 
 // Answers the opening of a CPU list: it lists the case's CPUs, on any machine (P9).
 CallAnswer EmulatedCalls::open_file(const seccomp_notif& call, std::uint64_t path) {
-  const Case& of = playing_.played();
+  const Case& of = listener_.played_case();
   for (const std::string_view name : {"online", "possible", "present"}) {
     const std::string file = fmt::format("/sys/devices/system/cpu/{}", name);
-    std::string asked(file.size() + 1, '\0');
-    if (!process_.read(thread_of(call), path, asked.data(), asked.size()) ||
-        asked != std::string_view{file.c_str(), asked.size()}) {
+    std::string requested_path(file.size() + 1, '\0');
+    if (!process_.read(thread_of(call), path, requested_path.data(), requested_path.size()) ||
+        requested_path != std::string_view{file.c_str(), requested_path.size()}) {
       continue;
     }
     std::vector<std::uint32_t> cpus;
@@ -219,7 +219,7 @@ CallAnswer EmulatedCalls::bpf(const seccomp_notif& call) {
       if (!is_map(thread, static_cast<int>(attr.map_fd))) return {.by_kernel = true};
       std::uint32_t key = 0;
       if (!process_.read(thread, attr.key, &key, sizeof(key))) return {.value = -EFAULT};
-      playing_.on_map_delete(key);
+      listener_.on_map_delete(key);
       return {.by_kernel = emitter_ != nullptr};
     }
     default:
@@ -236,14 +236,14 @@ CallAnswer EmulatedCalls::update_map(pid_t thread, const bpf_attr& attr) {
       !process_.read(thread, attr.value, &fd, sizeof(fd))) {
     return {.by_kernel = true};
   }
-  Opened* const event = event_of(thread, static_cast<int>(fd));
+  ProgramEvent* const event = event_of(thread, static_cast<int>(fd));
   if (event == nullptr) return {.by_kernel = emitter_ != nullptr};
   if (emitter_ != nullptr) {
     const auto copy = static_cast<std::uint32_t>(event->file.get());
     const auto done = os::bpf_map_update(map_.get(), key, copy);
     if (!done) return {.value = -done.error().value()};
   }
-  playing_.on_map_update(key, *event);
+  listener_.on_map_update(key, *event);
   return {};
 }
 
@@ -255,14 +255,14 @@ CallAnswer EmulatedCalls::map_info(const seccomp_notif& call) {
   info.type = BPF_MAP_TYPE_PERF_EVENT_ARRAY;
   info.id = 1;
   info.key_size = info.value_size = 4;
-  info.max_entries = static_cast<std::uint32_t>(playing_.played().cpus);
+  info.max_entries = static_cast<std::uint32_t>(listener_.played_case().cpus);
   std::strcpy(info.name, "conform");
   const std::size_t size = std::min<std::size_t>(attr.info.info_len, sizeof(info));
   return {.value = process_.write(thread, attr.info.info, &info, size) ? 0 : -EFAULT};
 }
 
 CallAnswer EmulatedCalls::control(const seccomp_notif& call) {
-  Opened* const event = event_of(thread_of(call), static_cast<int>(call.data.args[0]));
+  ProgramEvent* const event = event_of(thread_of(call), static_cast<int>(call.data.args[0]));
   if (event == nullptr || emitter_ != nullptr) return {.by_kernel = true};
   const auto request = static_cast<std::uint32_t>(call.data.args[1]);
   if (request == kIdOfI386) return id_of(call, *event);
@@ -270,20 +270,20 @@ CallAnswer EmulatedCalls::control(const seccomp_notif& call) {
     case PERF_EVENT_IOC_ENABLE:
     case PERF_EVENT_IOC_DISABLE:
       event->set_enabled(request == PERF_EVENT_IOC_ENABLE);
-      if (event->attr.disabled == 0) playing_.on_enabled(*event);
+      if (event->attr.disabled == 0) listener_.on_enabled(*event);
       return {};
     case PERF_EVENT_IOC_ID:
       return id_of(call, *event);
     case PERF_EVENT_IOC_RESET:
       return {};
     default:
-      playing_.on_not_emulated(fmt::format("ioctl {:#x}", call.data.args[1]));
+      listener_.on_not_emulated(fmt::format("ioctl {:#x}", call.data.args[1]));
       return {.value = -ENOTTY};
   }
 }
 
-CallAnswer EmulatedCalls::id_of(const seccomp_notif& call, const Opened& event) {
-  const std::uint64_t id = identity_on(event.cpu).ids[0];
+CallAnswer EmulatedCalls::id_of(const seccomp_notif& call, const ProgramEvent& event) {
+  const std::uint64_t id = identity_of_cpu(event.cpu).ids[0];
   const bool written = process_.write(thread_of(call), call.data.args[2], &id, sizeof(id));
   return {.value = written ? 0 : -EFAULT};
 }

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/conformance/case_producer.h"
 #include "harness/conformance/cases.h"
-#include "harness/conformance/producer.h"
 #include "harness/conformance/traced_process.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/live/emitter.h"
@@ -37,11 +37,11 @@ inline pid_t thread_of(const seccomp_notif& call) {
 std::optional<std::string> why_not_live(const Case& of);
 
 // A perf event of the program, and its ring once it is mapped.
-struct Opened {
-  Opened();
-  ~Opened();
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
+struct ProgramEvent {
+  ProgramEvent();
+  ~ProgramEvent();
+  ProgramEvent(const ProgramEvent&) = delete;
+  ProgramEvent& operator=(const ProgramEvent&) = delete;
 
   void make_ring(const script::Settings& settings);
   // Plays on an event of the machine's kernel: moves its data_head and data_tail to `start`.
@@ -74,15 +74,15 @@ struct Opened {
 };
 
 // Callbacks for the decisions that depend on the case.
-class Playing {
+class PlayListener {
  public:
-  virtual ~Playing() = default;
-  virtual const Case& played() const = 0;
+  virtual ~PlayListener() = default;
+  virtual const Case& played_case() const = 0;
   // `event` has its memory, and needs a ring.
-  virtual void on_map(Opened& event) = 0;
+  virtual void on_map(ProgramEvent& event) = 0;
   virtual void on_map_refused(const std::string& why) = 0;
-  virtual void on_enabled(Opened& event) = 0;
-  virtual void on_map_update(std::uint64_t key, Opened& event) = 0;
+  virtual void on_enabled(ProgramEvent& event) = 0;
+  virtual void on_map_update(std::uint64_t key, ProgramEvent& event) = 0;
   virtual void on_map_delete(std::uint64_t key) = 0;
   virtual void on_wait() = 0;
   virtual void on_not_emulated(const std::string& what) = 0;
@@ -92,7 +92,7 @@ class EmulatedCalls {
  public:
   // With an emitter, events and maps are the machine kernel's, and the program gets the emitter's
   // map. Without one, the map is still the kernel's if the program loads BPF programs that use it.
-  EmulatedCalls(TracedProcess& process, Playing& playing, live::Emitter* emitter,
+  EmulatedCalls(TracedProcess& process, PlayListener& listener, live::Emitter* emitter,
                 bool loads_programs);
 
   CallAnswer answer(const seccomp_notif& call);
@@ -111,9 +111,9 @@ class EmulatedCalls {
   // A poll(2) or select(2) that waits until its deadline.
   struct Poll {
     seccomp_notif call;
-    std::vector<pollfd> asked{};
-    std::vector<Opened*> rings{};  // of each descriptor; nullptr if it has none
-    std::vector<os::Fd> others{};  // copies of the descriptors that are not rings
+    std::vector<pollfd> fds{};
+    std::vector<ProgramEvent*> rings{};  // of each descriptor; nullptr if it has none
+    std::vector<os::Fd> others{};        // copies of the descriptors that are not rings
     Clock::time_point deadline{};
   };
 
@@ -121,32 +121,32 @@ class EmulatedCalls {
   CallAnswer open_file(const seccomp_notif& call, std::uint64_t path);
   CallAnswer bpf(const seccomp_notif& call);
   CallAnswer update_map(pid_t thread, const bpf_attr& attr);
-  bool make_memory(Opened& event, std::uint64_t length);
+  bool make_memory(ProgramEvent& event, std::uint64_t length);
   CallAnswer map_info(const seccomp_notif& call);
   CallAnswer control(const seccomp_notif& call);
-  CallAnswer id_of(const seccomp_notif& call, const Opened& event);
+  CallAnswer id_of(const seccomp_notif& call, const ProgramEvent& event);
   CallAnswer add_to_epoll(const seccomp_notif& call);
   CallAnswer poll(const seccomp_notif& call);
   bool read_descriptors(Poll& poll) const;
   std::int64_t write_reported(const Poll& poll) const;
-  std::chrono::nanoseconds time_asked(const seccomp_notif& call) const;
+  std::chrono::nanoseconds requested_timeout(const seccomp_notif& call) const;
   void write_time_left(const Poll& poll, Clock::time_point now) const;
-  static bool look(Poll& poll);
-  Opened* event_of(pid_t thread, int fd);
+  static bool update_events(Poll& poll);
+  ProgramEvent* event_of(pid_t thread, int fd);
   bool is_map(pid_t thread, int fd);
 
   TracedProcess& process_;
-  Playing& playing_;
+  PlayListener& listener_;
   live::Emitter* const emitter_;
-  std::vector<std::unique_ptr<Opened>> events_;
-  Opened* mapping_ = nullptr;  // its ring is being mapped
+  std::vector<std::unique_ptr<ProgramEvent>> events_;
+  ProgramEvent* mapping_ = nullptr;  // its ring is being mapped
   os::Fd map_;
   std::uint32_t map_id_ = 0;  // if the map is the kernel's, else 0
   os::Fd cpu_list_;           // the list that was opened last
   std::vector<int> epolls_;   // epoll instances that contain a ring
   std::vector<Poll> polls_;
   // Rings that have their wakeup back: a signal interrupted the poll that was to report it.
-  std::set<const Opened*> unanswered_;
+  std::set<const ProgramEvent*> unanswered_;
 };
 
 }  // namespace perfring::conformance

@@ -31,7 +31,7 @@ constexpr std::uint64_t kRingMax = 64U << 20;
 // The events that each of select(2)'s sets asks for and reports (fs/select.c at v6.18: POLLIN_SET,
 // POLLOUT_SET, POLLEX_SET).
 struct Set {
-  short asked;
+  short requested;
   short reported;
 };
 constexpr std::array<Set, 3> kSets{{{POLLIN, POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR},
@@ -80,11 +80,11 @@ std::optional<Time> time_of(const seccomp_data& call) {
 // Checks what perf_mmap() checks (kernel/events/core.c at v6.18): a shared mapping from offset 0,
 // with a power of two of data pages. Another mapping of a ring must be as long as the first.
 MapAnswer EmulatedCalls::map(pid_t thread, const MapCall& call) {
-  Opened* const event = event_of(thread, call.fd);
+  ProgramEvent* const event = event_of(thread, call.fd);
   if (event == nullptr) return {};
   const std::uint64_t pages = call.length / 4096 - 1;
   const auto refused = [&](const std::string& why) {
-    playing_.on_map_refused(fmt::format("an mmap of {} bytes is refused: {}", call.length, why));
+    listener_.on_map_refused(fmt::format("an mmap of {} bytes is refused: {}", call.length, why));
     return MapAnswer{.error = EINVAL};
   };
   if (call.length % 4096 != 0 || !std::has_single_bit(pages)) {
@@ -97,17 +97,17 @@ MapAnswer EmulatedCalls::map(pid_t thread, const MapCall& call) {
     return refused("the ring is already mapped with another length");
   }
   if ((call.protection & PROT_WRITE) == 0) {
-    playing_.on_not_emulated("an overwritable ring, that is, a ring mapped read-only,");
+    listener_.on_not_emulated("an overwritable ring, that is, a ring mapped read-only,");
   }
-  if ((call.flags & MAP_FIXED) != 0) playing_.on_not_emulated("a ring at a fixed address");
+  if ((call.flags & MAP_FIXED) != 0) listener_.on_not_emulated("a ring at a fixed address");
   mapping_ = event;
   if (!event->memory.empty()) return {.is_ring = true};
   if (!make_memory(*event, call.length)) return {};
-  playing_.on_map(*event);
+  listener_.on_map(*event);
   return {.is_ring = true};
 }
 
-bool EmulatedCalls::make_memory(Opened& event, std::uint64_t length) {
+bool EmulatedCalls::make_memory(ProgramEvent& event, std::uint64_t length) {
   const int fd = event.file.get();
   const bool is_ours = emitter_ == nullptr;
   if (is_ours && kernel::give_length(fd, static_cast<std::size_t>(length)) != 0) return false;
@@ -121,37 +121,39 @@ bool EmulatedCalls::make_memory(Opened& event, std::uint64_t length) {
 CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
   const pid_t thread = thread_of(call);
   const auto fd = static_cast<int>(call.data.args[2]);
-  Opened* const event = event_of(thread, fd);
+  ProgramEvent* const event = event_of(thread, fd);
   const auto instance = static_cast<int>(call.data.args[0]);
   auto operation = static_cast<int>(call.data.args[1]);
   const bool nested = std::ranges::find(epolls_, fd) != epolls_.end();
   if (event == nullptr && !nested) return {.by_kernel = true};
   if (emitter_ != nullptr || nested) {
-    if (emitter_ == nullptr) playing_.on_not_emulated("an epoll instance in another");
+    if (emitter_ == nullptr) listener_.on_not_emulated("an epoll instance in another");
     epolls_.push_back(instance);
     return {.by_kernel = true};
   }
   if (operation == EPOLL_CTL_ADD && event->epoll == instance) {
     operation = EPOLL_CTL_MOD;  // the program repeats a call that a signal has interrupted
   } else if (operation == EPOLL_CTL_ADD && event->epoll >= 0) {
-    playing_.on_not_emulated("a ring in two epoll instances");  // both would report the eventfd
+    listener_.on_not_emulated("a ring in two epoll instances");  // both would report the eventfd
   }
   event->epoll = operation == EPOLL_CTL_DEL ? -1 : instance;
-  epoll_event asked{};
+  epoll_event requested{};
   if (operation != EPOLL_CTL_DEL) {
-    if (!process_.read(thread, call.data.args[3], &asked, sizeof(asked))) {
+    if (!process_.read(thread, call.data.args[3], &requested, sizeof(requested))) {
       return {.value = -EFAULT};
     }
     event->take_flag();  // K28
     // A report clears the kernel's flag even if EPOLLIN was not asked for (K26).
-    if ((asked.events & (EPOLLIN | EPOLLRDNORM)) != EPOLLIN) {
-      playing_.on_not_emulated("epoll for events other than EPOLLIN");
+    if ((requested.events & (EPOLLIN | EPOLLRDNORM)) != EPOLLIN) {
+      listener_.on_not_emulated("epoll for events other than EPOLLIN");
     }
   }
-  asked.events &= ~std::uint32_t{EPOLLOUT | EPOLLWRNORM};  // an eventfd is always ready for them
-  asked.events |= EPOLLET;                                 // K27
+  requested.events &=
+      ~std::uint32_t{EPOLLOUT | EPOLLWRNORM};  // an eventfd is always ready for them
+  requested.events |= EPOLLET;                 // K27
   const os::Fd copy = process_.copy_of(thread, instance);
-  if (::epoll_ctl(copy.get(), operation, event->wake.get(), &asked) != 0) return {.value = -errno};
+  if (::epoll_ctl(copy.get(), operation, event->wake.get(), &requested) != 0)
+    return {.value = -errno};
   epolls_.push_back(instance);
   return {};
 }
@@ -162,14 +164,14 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
   const pid_t thread = thread_of(call);
   Poll poll{call};
   if (!read_descriptors(poll)) return {.by_kernel = true};
-  for (const pollfd& each : poll.asked) {
+  for (const pollfd& each : poll.fds) {
     poll.rings.push_back(each.fd >= 0 ? event_of(thread, each.fd) : nullptr);
   }
-  const auto is_ring = [](const Opened* ring) { return ring != nullptr; };
+  const auto is_ring = [](const ProgramEvent* ring) { return ring != nullptr; };
   if (std::ranges::none_of(poll.rings, is_ring)) return {.by_kernel = true};
   bool has_signalfd = false;
-  for (std::size_t i = 0; i < poll.asked.size(); ++i) {
-    const int fd = poll.rings[i] == nullptr ? poll.asked[i].fd : -1;
+  for (std::size_t i = 0; i < poll.fds.size(); ++i) {
+    const int fd = poll.rings[i] == nullptr ? poll.fds[i].fd : -1;
     os::Fd copy = fd >= 0 ? process_.copy_of(thread, fd) : os::Fd{};
     has_signalfd = has_signalfd || is_signalfd(copy.get());
     const bool is_closed = fd >= 0 && copy.get() < 0;
@@ -177,18 +179,20 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
     poll.others.push_back(std::move(copy));
   }
   if (emitter_ != nullptr) {
-    playing_.on_wait();
+    listener_.on_wait();
     return {.by_kernel = true};
   }
-  if (has_signalfd) playing_.on_not_emulated("a poll of a ring and a signalfd");
-  const auto in_epoll = [](const Opened* ring) { return ring != nullptr && ring->epoll >= 0; };
+  if (has_signalfd) listener_.on_not_emulated("a poll of a ring and a signalfd");
+  const auto in_epoll = [](const ProgramEvent* ring) {
+    return ring != nullptr && ring->epoll >= 0;
+  };
   if (std::ranges::any_of(poll.rings, in_epoll)) {
-    playing_.on_not_emulated("a ring that is waited for by epoll and by poll");
+    listener_.on_not_emulated("a ring that is waited for by epoll and by poll");
   }
   // A poll that a signal interrupted while it was answered gets that answer now, and no new turn.
-  const auto is_unanswered = [&](const Opened* ring) { return unanswered_.contains(ring); };
-  if (std::ranges::none_of(poll.rings, is_unanswered)) playing_.on_wait();
-  poll.deadline = Clock::now() + time_asked(call);
+  const auto is_unanswered = [&](const ProgramEvent* ring) { return unanswered_.contains(ring); };
+  if (std::ranges::none_of(poll.rings, is_unanswered)) listener_.on_wait();
+  poll.deadline = Clock::now() + requested_timeout(call);
   polls_.push_back(std::move(poll));
   end_polls();
   return {.later = true};
@@ -200,9 +204,8 @@ bool EmulatedCalls::read_descriptors(Poll& poll) const {
   const seccomp_data& call = poll.call.data;
   const pid_t thread = thread_of(poll.call);
   if (!is_select(emulated(call))) {
-    poll.asked.resize(static_cast<std::size_t>(std::min<std::uint64_t>(call.args[1], 1024)));
-    return process_.read(thread, call.args[0], poll.asked.data(),
-                         poll.asked.size() * sizeof(pollfd));
+    poll.fds.resize(static_cast<std::size_t>(std::min<std::uint64_t>(call.args[1], 1024)));
+    return process_.read(thread, call.args[0], poll.fds.data(), poll.fds.size() * sizeof(pollfd));
   }
   std::map<int, short> events;
   std::vector<std::uint8_t> set(bytes_of_set(call));
@@ -211,10 +214,10 @@ bool EmulatedCalls::read_descriptors(Poll& poll) const {
     if (!process_.read(thread, call.args[1 + i], set.data(), set.size())) return false;
     for (std::uint32_t fd = 0; fd < static_cast<std::uint32_t>(call.args[0]); ++fd) {
       if (fd / 8 >= set.size()) break;
-      if ((set[fd / 8] >> fd % 8 & 1) != 0) events[static_cast<int>(fd)] |= kSets[i].asked;
+      if ((set[fd / 8] >> fd % 8 & 1) != 0) events[static_cast<int>(fd)] |= kSets[i].requested;
     }
   }
-  for (const auto& [fd, of] : events) poll.asked.push_back({fd, of, 0});
+  for (const auto& [fd, of] : events) poll.fds.push_back({fd, of, 0});
   return true;
 }
 
@@ -223,14 +226,15 @@ std::int64_t EmulatedCalls::write_reported(const Poll& poll) const {
   const seccomp_data& call = poll.call.data;
   const pid_t thread = thread_of(poll.call);
   if (!is_select(emulated(call))) {
-    process_.write(thread, call.args[0], poll.asked.data(), poll.asked.size() * sizeof(pollfd));
-    return std::ranges::count_if(poll.asked, [](const pollfd& each) { return each.revents != 0; });
+    process_.write(thread, call.args[0], poll.fds.data(), poll.fds.size() * sizeof(pollfd));
+    return std::ranges::count_if(poll.fds, [](const pollfd& each) { return each.revents != 0; });
   }
   std::int64_t bits = 0;
   for (std::size_t i = 0; i < kSets.size(); ++i) {
     std::vector<std::uint8_t> set(bytes_of_set(call));
-    for (const pollfd& each : poll.asked) {
-      if ((each.events & kSets[i].asked) == 0 || (each.revents & kSets[i].reported) == 0) continue;
+    for (const pollfd& each : poll.fds) {
+      if ((each.events & kSets[i].requested) == 0 || (each.revents & kSets[i].reported) == 0)
+        continue;
       set[static_cast<std::size_t>(each.fd / 8)] |= static_cast<std::uint8_t>(1U << each.fd % 8);
       ++bits;
     }
@@ -240,11 +244,11 @@ std::int64_t EmulatedCalls::write_reported(const Poll& poll) const {
 }
 
 // Checks the descriptors once, as poll(2) does. Returns true if there is something to report.
-bool EmulatedCalls::look(Poll& poll) {
+bool EmulatedCalls::update_events(Poll& poll) {
   const bool selects = is_select(emulated(poll.call.data));
   bool ready = false;
-  for (std::size_t i = 0; i < poll.asked.size(); ++i) {
-    pollfd& each = poll.asked[i];
+  for (std::size_t i = 0; i < poll.fds.size(); ++i) {
+    pollfd& each = poll.fds[i];
     each.revents = 0;
     if (poll.rings[i] != nullptr) {
       const bool flag = poll.rings[i]->take_flag();
@@ -256,18 +260,19 @@ bool EmulatedCalls::look(Poll& poll) {
     }
     bool counts = !selects && each.revents != 0;
     for (const Set& set : kSets) {
-      counts = counts || ((each.events & set.asked) != 0 && (each.revents & set.reported) != 0);
+      counts = counts || ((each.events & set.requested) != 0 && (each.revents & set.reported) != 0);
     }
     ready = ready || counts;
   }
   return ready;
 }
 
-std::chrono::nanoseconds EmulatedCalls::time_asked(const seccomp_notif& call) const {
+std::chrono::nanoseconds EmulatedCalls::requested_timeout(const seccomp_notif& call) const {
   constexpr std::chrono::hours kLongest{1};
   if (emulated(call.data) == Emulated::Poll) {
-    const auto asked = static_cast<std::int32_t>(call.data.args[2]);
-    return asked < 0 ? kLongest : std::min<std::chrono::nanoseconds>(kLongest, milliseconds{asked});
+    const auto requested = static_cast<std::int32_t>(call.data.args[2]);
+    return requested < 0 ? kLongest
+                         : std::min<std::chrono::nanoseconds>(kLongest, milliseconds{requested});
   }
   const auto time = time_of(call.data);
   std::array<std::int64_t, 2> wide{};
@@ -317,12 +322,12 @@ void EmulatedCalls::end_polls() {
   const auto now = Clock::now();
   std::erase_if(polls_, [&](Poll& each) {
     if (!process_.is_waiting(each.call.id)) return true;
-    if (!look(each) && each.deadline > now) return false;
+    if (!update_events(each) && each.deadline > now) return false;
     const std::int64_t value = write_reported(each);
     write_time_left(each, now);
     const bool answered = process_.answer(each.call.id, {.value = value});
-    for (std::size_t i = 0; i < each.asked.size(); ++i) {
-      if (each.asked[i].revents == 0 || each.rings[i] == nullptr) continue;
+    for (std::size_t i = 0; i < each.fds.size(); ++i) {
+      if (each.fds[i].revents == 0 || each.rings[i] == nullptr) continue;
       if (answered) {
         unanswered_.erase(each.rings[i]);
       } else {
@@ -337,10 +342,10 @@ void EmulatedCalls::end_polls() {
 void EmulatedCalls::end_masked_polls() {
   std::erase_if(polls_, [&](Poll& poll) {
     if (!has_mask(poll.call.data)) return false;
-    for (std::size_t i = 0; i < poll.asked.size(); ++i) {
+    for (std::size_t i = 0; i < poll.fds.size(); ++i) {
       const bool is_ring = poll.rings[i] != nullptr;
-      if (is_ring) poll.asked[i].fd = -1;
-      poll.asked[i].revents = static_cast<short>(is_ring ? 0 : -1);
+      if (is_ring) poll.fds[i].fd = -1;
+      poll.fds[i].revents = static_cast<short>(is_ring ? 0 : -1);
     }
     write_reported(poll);
     process_.answer(poll.call.id, {.by_kernel = true});

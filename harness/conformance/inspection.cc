@@ -88,7 +88,7 @@ InspectedRing vector_ring(const Json& one, std::size_t turn) {
   ring.data.resize(pages * kPage);
   ring.sample_type = one.at("sample_type");
   ring.sample_id_all = one.at("sample_id_all");
-  ring.says_sample_type = true;
+  ring.has_sample_type = true;
   ring.tail = ring.head = position(one.at("start"));
   for (std::size_t i = 0; i < turn; ++i) {
     const auto& now = one.at("turns").at(i);
@@ -172,7 +172,7 @@ Inspection inspect(const InspectedRing& ring) {
                         .tail = ring.tail,
                         .size = ring.data.size(),
                         .unread = static_cast<std::uint32_t>(ring.head - ring.tail),
-                        .says_sample_type = ring.says_sample_type};
+                        .has_sample_type = ring.has_sample_type};
   perf_event_attr attr{};
   attr.sample_type = ring.sample_type;
   attr.sample_id_all = ring.sample_id_all;
@@ -184,11 +184,11 @@ Inspection inspect(const InspectedRing& ring) {
   cursor.look();
   std::uint64_t position = ring.tail;
   while (const auto one = cursor.next()) {
-    Explained each{.position = position,
-                   .offset = static_cast<std::uint64_t>(one->head().data() - data.data()),
-                   .size = one->size(),
-                   .header = one->header(),
-                   .straddles = !one->tail().empty()};
+    InspectedRecord each{.position = position,
+                         .offset = static_cast<std::uint64_t>(one->head().data() - data.data()),
+                         .size = one->size(),
+                         .header = one->header(),
+                         .straddles = !one->tail().empty()};
     const record::Any any =
         record::decode(record::whole(one->head(), one->tail(), scratch), layout);
     each.text = record::to_string(any);
@@ -222,12 +222,12 @@ Inspection inspect(const InspectedRing& ring) {
 std::string to_text(const Inspection& of, bool colours) {
   std::string text = fmt::format("ring of {} bytes, data_tail {:#x}, data_head {:#x}: {} unread\n",
                                  of.size, of.tail, of.head, counted(of.unread, "byte"));
-  if (!of.says_sample_type) {
+  if (!of.has_sample_type) {
     text +=
         "samples are assumed to have only RAW: the ring does not contain their type "
         "(--sample-type)\n";
   }
-  for (const Explained& each : of.records) {
+  for (const InspectedRecord& each : of.records) {
     const bool bad = !each.wrong.empty();
     text += fmt::format("{:#x} (at {}{}) {}: {}", each.position, each.offset,
                         each.straddles ? ", straddles the end" : "", counted(each.size, "byte"),
@@ -246,10 +246,10 @@ Json to_json(const Inspection& of) {
             {"data_tail", of.tail},
             {"data_head", of.head},
             {"unread", of.unread},
-            {"says_sample_type", of.says_sample_type},
+            {"says_sample_type", of.has_sample_type},
             {"tail_after", of.tail_after},
             {"records", Json::array()}};
-  for (const Explained& each : of.records) {
+  for (const InspectedRecord& each : of.records) {
     json["records"].push_back({{"position", each.position},
                                {"offset", each.offset},
                                {"size", each.size},
@@ -276,7 +276,7 @@ std::string to_svg(const Inspection& of) {
       "font-size=\"11\">\n<rect x=\"0\" y=\"{}\" width=\"{}\" height=\"30\" fill=\"#eee\" "
       "stroke=\"#888\"/>\n",
       kWidth + 20, kTop, kWidth);
-  for (const Explained& each : of.records) {
+  for (const InspectedRecord& each : of.records) {
     const char* const colour = each.delivers == "sample" ? "#8bc34a"
                                : each.delivers == "lost" ? "#ffc107"
                                                          : "#e53935";

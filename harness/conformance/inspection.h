@@ -24,7 +24,7 @@ struct InspectedRing {
   std::vector<std::byte> data;
   std::uint64_t sample_type = PERF_SAMPLE_RAW;
   bool sample_id_all = false;
-  bool says_sample_type = false;  // else sample_type is an assumption
+  bool has_sample_type = false;  // else sample_type is an assumption
 };
 
 // The ring_of_ functions return the ring that a file holds, or why it holds none.
@@ -38,7 +38,7 @@ std::expected<InspectedRing, std::string> ring_of_fuzz_input(std::span<const std
 std::expected<InspectedRing, std::string> ring_of_vector(std::string_view file, std::string_view id,
                                                          std::size_t turn);
 
-struct Explained {
+struct InspectedRecord {
   std::uint64_t position = 0;
   std::uint64_t offset = 0;  // in the data pages
   std::uint64_t size = 0;    // bytes that the event takes up
@@ -55,8 +55,8 @@ struct Inspection {
   std::uint64_t size = 0;
   std::uint64_t unread = 0;  // modulo 2^32
   std::uint64_t tail_after = 0;
-  bool says_sample_type = false;
-  std::vector<Explained> records{};
+  bool has_sample_type = false;
+  std::vector<InspectedRecord> records{};
 };
 Inspection inspect(const InspectedRing& ring);
 

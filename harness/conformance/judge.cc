@@ -13,14 +13,14 @@ namespace {
 
 using Kind = Wanted::Kind;
 
-// Whether `seen` is the expected event. A sample's padding may be any bytes.
-bool is_that(const Event& expected, const Event& seen) {
+// Whether `delivered` is the expected event. A sample's padding may be any bytes.
+bool matches(const Event& expected, const Event& delivered) {
   const bool sample = expected.kind == Kind::Sample || expected.kind == Kind::Maybe;
-  if (sample != (seen.kind == Kind::Sample)) return false;
-  if (!sample) return expected.kind == seen.kind && expected.lost == seen.lost;
+  if (sample != (delivered.kind == Kind::Sample)) return false;
+  if (!sample) return expected.kind == delivered.kind && expected.lost == delivered.lost;
   const std::size_t size = expected.payload.size();
-  return seen.payload.size() == size + expected.padding &&
-         std::equal(expected.payload.begin(), expected.payload.end(), seen.payload.begin());
+  return delivered.payload.size() == size + expected.padding &&
+         std::equal(expected.payload.begin(), expected.payload.end(), delivered.payload.begin());
 }
 
 class Judgement {
@@ -29,38 +29,38 @@ class Judgement {
   Judgement(const Case& of, std::span<const Event> expected, std::size_t next, Cell& cell)
       : of_{of}, expected_{expected}, cell_{cell}, next_{next} {}
 
-  void see(const Event& seen) {
-    if (seen.kind == Kind::Bad) return see_error();
+  void judge_event(const Event& delivered) {
+    if (delivered.kind == Kind::Bad) return judge_error();
     const auto from = expected_.begin() + static_cast<std::ptrdiff_t>(next_);
-    const auto found =
-        std::find_if(from, expected_.end(), [&](const Event& each) { return is_that(each, seen); });
+    const auto found = std::find_if(from, expected_.end(),
+                                    [&](const Event& each) { return matches(each, delivered); });
     if (found == expected_.end()) {
       const bool again = std::any_of(expected_.begin(), from,
-                                     [&](const Event& each) { return is_that(each, seen); });
+                                     [&](const Event& each) { return matches(each, delivered); });
       cell_.worsen(Outcome::Garbage, (again ? "delivered again: " : "nobody wrote: ") +
-                                         to_text(seen) + due_in_place_of(seen));
+                                         to_text(delivered) + due_instead_of(delivered));
       return;
     }
-    pass_over(found);
+    skip_to(found);
     if (found->kind == Kind::Maybe) {
-      cell_.accept(of_, Accept::Guesses, Outcome::Garbage, "delivered: " + to_text(seen));
+      cell_.accept(of_, Accept::Guesses, Outcome::Garbage, "delivered: " + to_text(delivered));
     } else {
-      note_passed_over();
+      judge_skipped();
     }
     ++next_;
   }
 
   void end() {
-    pass_over(expected_.end());
-    note_passed_over();
+    skip_to(expected_.end());
+    judge_skipped();
   }
 
  private:
-  void see_error() {
+  void judge_error() {
     // The consumer delivered an intact record first. This is the error that was due before it.
     if (silent_) {
       silent_ = false;
-      unsaid_.clear();
+      unreported_.clear();
       return;
     }
     // The error is due now.
@@ -78,22 +78,22 @@ class Judgement {
   }
 
   // Returns the count that was due: it shows where the consumer read the wrong one.
-  std::string due_in_place_of(const Event& seen) const {
-    if (seen.kind != Kind::Lost) return "";
+  std::string due_instead_of(const Event& delivered) const {
+    if (delivered.kind != Kind::Lost) return "";
     const auto rest = expected_.subspan(next_);
     const auto due = std::ranges::find(rest, Kind::Lost, &Event::kind);
     return due == rest.end() ? "" : ", due " + to_text(*due);
   }
 
   template <class Iterator>
-  void pass_over(Iterator to) {
+  void skip_to(Iterator to) {
     for (; expected_.begin() + static_cast<std::ptrdiff_t>(next_) != to; ++next_) {
       const Event& event = expected_[next_];
       if (event.kind == Kind::Maybe) {
-        if (silent_ && !event.damaged && unsaid_.empty()) unsaid_ = to_text(event);
+        if (silent_ && !event.damaged && unreported_.empty()) unreported_ = to_text(event);
         continue;
       }
-      note_passed_over();
+      judge_skipped();
       if (event.kind == Kind::Bad) {
         silent_ = true;
         continue;
@@ -103,23 +103,23 @@ class Judgement {
   }
 
   // Judges a malformed record that was passed over, once no error can follow for it.
-  void note_passed_over() {
+  void judge_skipped() {
     if (silent_) {
       cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");
     }
-    if (!unsaid_.empty()) {
-      cell_.worsen(Outcome::Loses, "not delivered, and not reported: " + unsaid_);
+    if (!unreported_.empty()) {
+      cell_.worsen(Outcome::Loses, "not delivered, and not reported: " + unreported_);
     }
     silent_ = false;
-    unsaid_.clear();
+    unreported_.clear();
   }
 
   const Case& of_;
   std::span<const Event> expected_;
   Cell& cell_;
   std::size_t next_;
-  bool silent_ = false;   // a malformed record was passed over, so far without an error
-  std::string unsaid_{};  // the first intact record that was passed over with it
+  bool silent_ = false;       // a malformed record was passed over, so far without an error
+  std::string unreported_{};  // the first intact record that was passed over with it
 };
 
 }  // namespace
@@ -155,7 +155,7 @@ void Cell::worsen(Outcome to, std::string why) {
 }
 
 void Cell::accept(const Case& of, Accept as, Outcome otherwise, const std::string& why) {
-  if (!of.accepts_it(as)) return worsen(otherwise, why);
+  if (!of.accepts_outcome(as)) return worsen(otherwise, why);
   const auto at = std::ranges::lower_bound(accepted, as);
   if (at == accepted.end() || *at != as) accepted.insert(at, as);
   worsen(Outcome::Acceptable, why);
@@ -183,7 +183,7 @@ bool judge_end(int exit_code, std::string_view out, std::string_view err,
                const ProcessLimits& limits, Cell& cell) {
   constexpr int kSignal = 128;
   const int signal = exit_code - kSignal;
-  const std::string said = err.empty() ? "" : ": " + first_line(err);
+  const std::string error_line = err.empty() ? "" : ": " + first_line(err);
   // A program that ignores SIGXFSZ, as Python does, continues, or reports that it could not write.
   if (signal == SIGXFSZ || std::max(out.size(), err.size()) >= limits.output) {
     cell.worsen(Outcome::Floods, fmt::format("more than {} bytes of output", limits.output));
@@ -192,37 +192,37 @@ bool judge_end(int exit_code, std::string_view out, std::string_view err,
   } else if (signal == SIGXCPU) {
     cell.worsen(Outcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
   } else if (signal > 0) {
-    cell.worsen(Outcome::Crashes, fmt::format("signal {}{}", signal, said));
+    cell.worsen(Outcome::Crashes, fmt::format("signal {}{}", signal, error_line));
   } else {
-    cell.worsen(Outcome::Crashes, fmt::format("exit code {}{}", exit_code, said));
+    cell.worsen(Outcome::Crashes, fmt::format("exit code {}{}", exit_code, error_line));
   }
   return false;
 }
 
-void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> seen,
+void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> delivered,
                   Cell& cell) {
   std::vector<Event> none;
-  judge_turn(of, none, expected, seen, cell);
+  judge_turn(of, none, expected, delivered, cell);
 }
 
 void judge_turn(const Case& of, std::vector<Event>& so_far, std::span<const Event> expected,
-                std::span<const Event> seen, Cell& cell) {
+                std::span<const Event> delivered, Cell& cell) {
   const std::size_t begin = so_far.size();
   so_far.insert(so_far.end(), expected.begin(), expected.end());
   Judgement judgement{of, so_far, begin, cell};
-  for (const Event& each : seen) judgement.see(each);
+  for (const Event& each : delivered) judgement.judge_event(each);
   judgement.end();
 }
 
 void judge_streams(const Case& of, std::span<const std::span<const Event>> expected,
-                   std::span<const Event> seen, Cell& cell) {
-  if (expected.size() == 1) return judge_events(of, expected[0], seen, cell);
+                   std::span<const Event> delivered, Cell& cell) {
+  if (expected.size() == 1) return judge_events(of, expected[0], delivered, cell);
   std::vector<std::vector<Event>> of_each(expected.size());
-  for (const Event& event : seen) {
+  for (const Event& event : delivered) {
     // Choose the first ring that expects the event and has not had it. Ring 0 gets any other event.
     std::size_t ring = 0;
     for (std::size_t i = expected.size(); i-- > 0;) {
-      const auto is_this = [&](const Event& each) { return is_that(each, event); };
+      const auto is_this = [&](const Event& each) { return matches(each, event); };
       const auto had = std::ranges::count(of_each[i], event);
       if (std::ranges::count_if(expected[i], is_this) > had) ring = i;
     }

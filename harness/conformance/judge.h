@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/conformance/case_producer.h"
 #include "harness/conformance/cases.h"
-#include "harness/conformance/producer.h"
 
 namespace perfring::conformance {
 
@@ -87,15 +87,15 @@ struct Tails {
 
 // Compares the delivered events with the expected ones, in order. A seen event of kind Bad is an
 // error that the consumer reported.
-void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> seen,
+void judge_events(const Case& of, std::span<const Event> expected, std::span<const Event> delivered,
                   Cell& cell);
 // Judges one of several turns. `so_far` has the events that the earlier turns had to deliver; this
 // turn's are appended. A repeated error is judged as in one stream.
 void judge_turn(const Case& of, std::vector<Event>& so_far, std::span<const Event> expected,
-                std::span<const Event> seen, Cell& cell);
+                std::span<const Event> delivered, Cell& cell);
 // Judges several rings. Their events may come in any order relative to each other.
 void judge_streams(const Case& of, std::span<const std::span<const Event>> expected,
-                   std::span<const Event> seen, Cell& cell);
+                   std::span<const Event> delivered, Cell& cell);
 // During a turn: the tail must not be beyond the head.
 void judge_place(const Tails& tails, Cell& cell);
 // At the end of a turn: the tail must be at the head.

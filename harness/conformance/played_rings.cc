@@ -49,7 +49,7 @@ void check(const os::Result<void>& done, const char* what) {
 
 class Emitted final : public LiveRing {
  public:
-  Emitted(live::Emitter& emitter, const Opened& event) : emitter_{emitter}, event_{event} {}
+  Emitted(live::Emitter& emitter, const ProgramEvent& event) : emitter_{emitter}, event_{event} {}
 
   std::uint64_t sample_type() const override { return event_.attr.sample_type; }
 
@@ -87,7 +87,7 @@ class Emitted final : public LiveRing {
 
  private:
   live::Emitter& emitter_;
-  const Opened& event_;
+  const ProgramEvent& event_;
 };
 
 }  // namespace
@@ -96,7 +96,7 @@ std::optional<std::string> why_not_live(const Case& of) {
   const script::Settings& settings = of.settings;
   if (settings.word == kernel::Word::k32) return "this machine's kernel has 64 bits";
   if (settings.start > kStartMax) return "this machine's kernel starts at 0, GiBs before";
-  if (settings.start != 0 && of.asks_for_wakeups()) return "this machine's kernel starts at 0";
+  if (settings.start != 0 && of.has_other_wakeups()) return "this machine's kernel starts at 0";
   if (settings.events > 1) return "no second event is opened on this machine's kernel";
   if (!of.absent.empty()) return "no CPU of this machine is taken offline";
   for (const Part& part : of.parts) {
@@ -113,7 +113,7 @@ std::optional<std::string> why_not_live(const Case& of) {
   return std::nullopt;
 }
 
-void Opened::make_live(live::Emitter& emitter) {
+void ProgramEvent::make_live(live::Emitter& emitter) {
   auto emitted = std::make_unique<Emitted>(emitter, *this);
   if (start != 0) {  // the program enters it again later
     check(os::bpf_map_update(emitter.map_fd(), static_cast<std::uint32_t>(cpu),
@@ -124,7 +124,7 @@ void Opened::make_live(live::Emitter& emitter) {
   live = std::move(emitted);
 }
 
-std::string PlayedRings::why_impossible(const Opened& event) const {
+std::string PlayedRings::why_impossible(const ProgramEvent& event) const {
   const script::Settings& wanted = case_.settings;
   const auto& type = event.attr.sample_type;
   const std::uint64_t pages = event.pages();
@@ -151,7 +151,7 @@ std::string PlayedRings::why_impossible(const Opened& event) const {
   };
   const bool same_wakeups = wanted.watermark == (event.attr.watermark != 0) &&
                             within(wanted.wakeup) == within(event.attr.wakeup_events);
-  if (case_.asks_for_wakeups() && !same_wakeups) {
+  if (case_.has_other_wakeups() && !same_wakeups) {
     return fmt::format("the case is of {} {}",
                        wanted.watermark ? "wakeup_watermark" : "wakeup_events", wanted.wakeup);
   }
@@ -162,7 +162,7 @@ std::string PlayedRings::why_impossible(const Opened& event) const {
 }
 
 // Returns the case's settings for a ring that may have more pages, and other fields in a sample.
-script::Settings PlayedRings::settings_of(const Opened& event, bool plays) const {
+script::Settings PlayedRings::settings_of(const ProgramEvent& event, bool plays) const {
   script::Settings settings = plays ? case_.settings : script::Settings{};
   // Keep the distance from the start to the ring's end in a longer ring.
   const std::uint64_t size = settings.pages * 4096;
@@ -179,7 +179,7 @@ script::Settings PlayedRings::settings_of(const Opened& event, bool plays) const
 
 // Each event may be the one that the program will enter: many programs open one to try it, and
 // close it.
-void PlayedRings::map(Opened& event) {
+void PlayedRings::map(ProgramEvent& event) {
   const bool plays = why_impossible(event).empty();
   const script::Settings settings = settings_of(event, plays);
   event.start = settings.start;
@@ -196,11 +196,11 @@ void PlayedRings::map(Opened& event) {
   begin();
 }
 
-void PlayedRings::enter(std::uint64_t key, Opened& event) {
-  Opened*& entry = entries_[key];
+void PlayedRings::enter(std::uint64_t key, ProgramEvent& event) {
+  ProgramEvent*& entry = entries_[key];
   if (std::exchange(entry, &event) == &event) return;
   const bool is_played = std::ranges::any_of(
-      played_, [&](const Played& each) { return each.cpu == key && each.event != &event; });
+      played_, [&](const PlayedRing& each) { return each.cpu == key && each.event != &event; });
   if (is_played && (turns_ != 0 || has_registered_)) {
     misuse_ = fmt::format("it entered another event at key {} of its map meanwhile", key);
   } else if (is_played) {
@@ -214,7 +214,7 @@ void PlayedRings::take_out(std::uint64_t key) {
   misuse_ = fmt::format("it deleted key {} of its map before the case was over", key);
 }
 
-Opened* PlayedRings::entered_on(std::size_t cpu) const {
+ProgramEvent* PlayedRings::entered_on(std::size_t cpu) const {
   const auto entry = entries_.find(cpu);
   if (entry == entries_.end() || entry->second->memory.empty()) return nullptr;
   return entry->second->cpu == cpu ? entry->second : nullptr;
@@ -222,11 +222,11 @@ Opened* PlayedRings::entered_on(std::size_t cpu) const {
 
 void PlayedRings::begin() {
   if (producer_ != nullptr || is_impossible()) return;
-  std::vector<Played> played;
+  std::vector<PlayedRing> played;
   std::vector<rig::SimulatedRing*> simulated;
   std::vector<LiveRing*> live;
   for (std::size_t cpu = 0; cpu < case_.cpus; ++cpu) {
-    Opened* const event = entered_on(cpu);
+    ProgramEvent* const event = entered_on(cpu);
     const bool absent = case_.absent.contains(cpu);
     if (!absent && event == nullptr) return;
     simulated.push_back(absent ? nullptr : event->ring.get());
@@ -240,22 +240,22 @@ void PlayedRings::begin() {
   producer_ = emitter_ == nullptr ? std::make_unique<CaseProducer>(case_, simulated, echo_)
                                   : std::make_unique<CaseProducer>(case_, live, echo_);
   try {
-    has_registered_ = producer_->while_registering();
+    has_registered_ = producer_->play_registration();
   } catch (const CannotPlay& error) {
     impossible_ = {error.what(), true};
   }
 }
 
-bool PlayedRings::turn() {
+bool PlayedRings::play_turn() {
   if (producer_ == nullptr || is_impossible() || !misuse_.empty()) return false;
   try {
-    if (!producer_->turn()) return false;
+    if (!producer_->play_turn()) return false;
   } catch (const CannotPlay& error) {
     impossible_ = {error.what(), true};
     return false;
   }
   ++turns_;
-  for (Played& each : played_) {
+  for (PlayedRing& each : played_) {
     const perf_event_mmap_page& page = each.event->page();
     each.tails = {page.data_tail, page.data_head, page.data_tail};
   }
@@ -280,7 +280,7 @@ std::string PlayedRings::why_not_entered() const {
 std::optional<PlayedRings::Obstacle> PlayedRings::obstacle() const {
   if (is_impossible()) return impossible_;
   if (!misuse_.empty()) return Obstacle{misuse_};
-  const auto was_read = [](const Opened* event) { return event->was_read(); };
+  const auto was_read = [](const ProgramEvent* event) { return event->was_read(); };
   if (emitter_ == nullptr && std::ranges::any_of(mapped_, was_read)) {
     return Obstacle{"read(2) of an event's descriptor is not emulated", true, true};
   }
@@ -289,7 +289,7 @@ std::optional<PlayedRings::Obstacle> PlayedRings::obstacle() const {
     return Obstacle{"it opened no ring" + (refused_.empty() ? "" : ": " + refused_), false, true};
   }
   std::set<std::size_t> cpus;
-  for (const Opened* const each : mapped_) cpus.insert(each->cpu);
+  for (const ProgramEvent* const each : mapped_) cpus.insert(each->cpu);
   const auto needed = static_cast<std::size_t>(case_.cpus) - case_.absent.size();
   if (cpus.size() < needed) {
     return Obstacle{fmt::format("it opened rings on {} of the case's {} CPUs", cpus.size(), needed),

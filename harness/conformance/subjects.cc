@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "harness/faults/planted.h"
-#include "harness/rig/ends.h"
+#include "harness/rig/watched_cpu.h"
 #include "perfring/record/decode.h"
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
@@ -158,7 +158,7 @@ Cell run_in_process(const Vector& vector, Make make_consumer) {
     image.apply(of);
     const std::uint64_t before = image.page().data_tail;
     Collector collector{image, cell};
-    const rig::Observing observing{collector};
+    const rig::ObserverScope observing{collector};
     consumers[of.cpu]->drain([&](const PerfEvent& event) { collector.take(event); });
     judge_turn(*vector.of, so_far[of.cpu], of.expected, collector.events, cell);
     judge_tail(*vector.of, {before, image.page().data_head, image.page().data_tail}, cell);

@@ -26,30 +26,30 @@ constexpr auto kIdle = milliseconds{5000};  // for one that sleeps elsewhere
 
 std::vector<std::uint64_t> PlayedRings::progress() const {
   std::vector<std::uint64_t> now{mapped_.size(), entries_.size(), turns_};
-  for (const Opened* const each : mapped_) now.push_back(each->page().data_tail);
+  for (const ProgramEvent* const each : mapped_) now.push_back(each->page().data_tail);
   return now;
 }
 
-bool PlayedRings::are_read() const {
+bool PlayedRings::are_all_read() const {
   return std::ranges::all_of(
-      played_, [](const Played& each) { return each.now().moved() == each.now().published(); });
+      played_, [](const PlayedRing& each) { return each.now().moved() == each.now().published(); });
 }
 
 void PlayedRings::judge_places(Cell& cell) const {
-  for (const Played& each : played_) judge_place(each.now(), cell);
+  for (const PlayedRing& each : played_) judge_place(each.now(), cell);
 }
 
 // Whether the program is told of each record: the case has wakeups of its own, or the event has one
 // for each record.
-bool PlayedRings::is_announced(const Opened& event) const {
+bool PlayedRings::is_announced(const ProgramEvent& event) const {
   const perf_event_attr& attr = event.attr;
-  return case_.asks_for_wakeups() ||
+  return case_.has_other_wakeups() ||
          (attr.watermark != 0 ? attr.wakeup_watermark <= 8 : attr.wakeup_events == 1);
 }
 
 void PlayedRings::judge_unread(Cell& cell, bool sleeps) const {
-  if (!is_over() || case_.accepts_it(Accept::Stops)) return;
-  for (const Played& each : played_) {
+  if (!is_over() || case_.accepts_outcome(Accept::Stops)) return;
+  for (const PlayedRing& each : played_) {
     const Tails now = each.now();
     if (now.moved() >= now.published() || !is_announced(*each.event)) continue;
     cell.worsen(Outcome::Loses,
@@ -60,17 +60,17 @@ void PlayedRings::judge_unread(Cell& cell, bool sleeps) const {
 }
 
 void PlayedRings::judge_tails(Cell& cell) const {
-  for (const Played& each : played_) judge_tail(case_, each.now(), cell);
+  for (const PlayedRing& each : played_) judge_tail(case_, each.now(), cell);
 }
 
 std::vector<std::span<const Event>> PlayedRings::expected() const {
   std::vector<std::span<const Event>> all;
-  for (const Played& each : played_) all.emplace_back(producer_->expected_so_far(each.cpu));
+  for (const PlayedRing& each : played_) all.emplace_back(producer_->expected_so_far(each.cpu));
   return all;
 }
 
 std::string PlayedRings::place_of(std::uint64_t address) const {
-  for (const Opened* const each : mapped_) {
+  for (const ProgramEvent* const each : mapped_) {
     const std::uint64_t length = each->memory.size();
     for (const std::uint64_t base : each->bases) {
       const std::uint64_t at = address - base;
@@ -83,13 +83,13 @@ std::string PlayedRings::place_of(std::uint64_t address) const {
 
 std::string PlayedRings::positions() const {
   std::string text;
-  for (const Played& each : played_) {
+  for (const PlayedRing& each : played_) {
     text += "; " + to_text(each.now());
   }
   return text;
 }
 
-void Supervisor::producers_turn() {
+void Supervisor::play_turn() {
   rings_.judge_places(cell_);
   if (!rings_.turn()) ++waits_after_;
 }
@@ -107,7 +107,7 @@ void Supervisor::on_fault(const Crash& fault) {
                                fault.code.empty() ? "" : ", by " + fault.code);
 }
 
-void Supervisor::quiet_from(Clock::time_point now) {
+void Supervisor::set_quiet_since(Clock::time_point now) {
   quiet_since_ = now;
   waits_before_quiet_ = waits_;
 }
@@ -120,7 +120,7 @@ bool Supervisor::is_quiet() {
   const bool little = used >= 0 && used < 2'000'000;  // negative: a process has ended
   auto progress = rings_.progress();
   const bool further = progress != progress_;
-  if (further) same_since_ = looked_;
+  if (further) same_since_ = last_check_;
   progress_ = std::move(progress);
   return little && !further && !process_.is_running();
 }
@@ -131,14 +131,14 @@ bool Supervisor::is_quiet() {
 // turns, and has read everything or made no progress for long.
 bool Supervisor::is_due(Clock::time_point now) {
   const bool quiet = is_quiet();
-  if (!quiet) quiet_from(now);
+  if (!quiet) set_quiet_since(now);
   const bool asleep = quiet && now - quiet_since_ >= (calls_.is_waited_for() ? kAsleep : kIdle);
   if (asleep && rings_.has_begun() && !rings_.is_over()) {
-    quiet_from(now);
-    producers_turn();
+    set_quiet_since(now);
+    play_turn();
     return false;
   }
-  const bool has_read = rings_.is_over() && rings_.are_read();
+  const bool has_read = rings_.is_over() && rings_.are_all_read();
   const bool no_more = has_read || rings_.is_impossible() || now - same_since_ >= kSame;
   return asleep || (waits_after_ >= 2 && no_more);
 }
@@ -153,8 +153,8 @@ void Supervisor::end_when_due() {
     process_.signal(SIGKILL);
     return;
   }
-  if (now - looked_ < kPause) return;
-  looked_ = now;
+  if (now - last_check_ < kPause) return;
+  last_check_ = now;
   if (sigints_ == 0) {
     if (!is_due(now)) return;
     rings_.judge_places(cell_);
@@ -194,17 +194,17 @@ void Supervisor::add_to_detail(Cell& cell) const {
 }
 
 // Describes how a subject ended without SIGINT: the signal or exit code, and the first error line.
-std::string Supervisor::last_words() const {
+std::string Supervisor::describe_end() const {
   const int status = process_.status();
-  const bool unasked = sigints_ == 0 && !killed_;
+  const bool ended_by_itself = sigints_ == 0 && !killed_;
   if (process_.printed_bytes() >= limits_.output) {
     return fmt::format(", and printed more than {} bytes", limits_.output);
   }
   const std::string err = process_.err();
   std::string words;
-  if (unasked && WIFSIGNALED(status)) {
+  if (ended_by_itself && WIFSIGNALED(status)) {
     words = fmt::format(", and signal {} ended it", WTERMSIG(status));
-  } else if (unasked && WEXITSTATUS(status) != 0) {
+  } else if (ended_by_itself && WEXITSTATUS(status) != 0) {
     words = fmt::format(", and ended with exit code {}", WEXITSTATUS(status));
   }
   return words + (err.empty() ? "" : ": " + first_line(err));
@@ -223,8 +223,9 @@ bool Supervisor::ended_well() {
     return false;
   }
   const int code = signal != 0 ? 128 + signal : WEXITSTATUS(status);
-  const bool was_told = sigints_ > 0 && (code == 128 + SIGINT || signal == SIGKILL);
-  const bool well = judge_end(was_told ? 0 : code, process_.out(), process_.err(), limits_, cell_);
+  const bool was_signalled = sigints_ > 0 && (code == 128 + SIGINT || signal == SIGKILL);
+  const bool well =
+      judge_end(was_signalled ? 0 : code, process_.out(), process_.err(), limits_, cell_);
   const auto& fault = process_.fault();
   if (well || !fault || fault->signal != signal) return well;
   cell_.backtrace = fault->frames;
@@ -251,15 +252,15 @@ Cell Supervisor::judge() {
     if (process_.fault()) cell_.backtrace = process_.fault()->frames;
     return cell_;
   }
-  if (obstacle) return not_run(obstacle->why + last_words(), obstacle->is_of_any_case);
-  if (!rings_.has_begun()) return not_run("it never waited" + last_words(), true);
-  if (rings_.is_refused()) return not_run("it left its event disabled" + last_words(), true);
+  if (obstacle) return not_run(obstacle->why + describe_end(), obstacle->is_of_any_case);
+  if (!rings_.has_begun()) return not_run("it never waited" + describe_end(), true);
+  if (rings_.is_refused()) return not_run("it left its event disabled" + describe_end(), true);
   if (!ended_well()) return cell_;
   if (!rings_.is_over()) return not_run("it ended before the case did", false);
   const std::string out = process_.out();
-  const auto seen = reader_.read(out);
-  if (!seen) return not_run("its output cannot be parsed: " + seen.error(), true);
-  judge_streams(case_, rings_.expected(), *seen, cell_);
+  const auto delivered = reader_.read(out);
+  if (!delivered) return not_run("its output cannot be parsed: " + delivered.error(), true);
+  judge_streams(case_, rings_.expected(), *delivered, cell_);
   rings_.judge_tails(cell_);
   if (cell_.outcome == Outcome::Loses && out.empty()) cell_.detail += " (it printed nothing)";
   return cell_;

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/conformance/case_producer.h"
 #include "harness/conformance/emulated_calls.h"
 #include "harness/conformance/judge.h"
-#include "harness/conformance/producer.h"
 #include "harness/conformance/subjects.h"
 #include "harness/conformance/traced_process.h"
 
@@ -28,8 +28,8 @@ class PlayedRings {
 
   // The program maps an event's ring, enters an event in its map, or takes one out of it. Once the
   // last needed ring is there, the producer writes the records of the registration phase.
-  void map(Opened& event);
-  void enter(std::uint64_t key, Opened& event);
+  void map(ProgramEvent& event);
+  void enter(std::uint64_t key, ProgramEvent& event);
   void take_out(std::uint64_t key);
   void refuse(const std::string& mapping) { refused_ = mapping; }
   // Keeps the first reason only: how far the program gets afterwards is chance.
@@ -38,7 +38,7 @@ class PlayedRings {
   }
 
   // Plays the producer's next turn. Returns false if none is left.
-  bool turn();
+  bool play_turn();
   bool has_begun() const { return turns_ != 0; }
   bool is_refused() const { return producer_ != nullptr && producer_->is_refused(); }
   bool is_over() const { return producer_ != nullptr && producer_->is_over(); }
@@ -54,7 +54,7 @@ class PlayedRings {
 
   // Returns numbers that change whenever the program makes progress.
   std::vector<std::uint64_t> progress() const;
-  bool are_read() const;
+  bool are_all_read() const;
   void judge_places(Cell& cell) const;
   // Call it before SIGINT: a program that has waited must have read everything announced to it.
   void judge_unread(Cell& cell, bool sleeps) const;
@@ -66,17 +66,17 @@ class PlayedRings {
   std::string positions() const;
 
  private:
-  struct Played {
+  struct PlayedRing {
     std::size_t cpu = 0;
-    Opened* event = nullptr;
+    ProgramEvent* event = nullptr;
     Tails tails{};
     Tails now() const { return {tails.before, event->page().data_head, event->page().data_tail}; }
   };
 
-  std::string why_impossible(const Opened& event) const;
-  script::Settings settings_of(const Opened& event, bool plays) const;
-  Opened* entered_on(std::size_t cpu) const;
-  bool is_announced(const Opened& event) const;
+  std::string why_impossible(const ProgramEvent& event) const;
+  script::Settings settings_of(const ProgramEvent& event, bool plays) const;
+  ProgramEvent* entered_on(std::size_t cpu) const;
+  bool is_announced(const ProgramEvent& event) const;
   std::string why_not_entered() const;
   void begin();
 
@@ -84,9 +84,9 @@ class PlayedRings {
   live::Emitter* const emitter_;
   const Reader& reader_;
   const Echo echo_;
-  std::vector<Opened*> mapped_;
-  std::map<std::uint64_t, Opened*> entries_;  // of the program's map
-  std::vector<Played> played_;                // set once all rings are there, like producer_
+  std::vector<ProgramEvent*> mapped_;
+  std::map<std::uint64_t, ProgramEvent*> entries_;  // of the program's map
+  std::vector<PlayedRing> played_;                  // set once all rings are there, like producer_
   std::unique_ptr<CaseProducer> producer_;
   Obstacle impossible_;          // why the case cannot be played in these rings
   std::string misuse_;           // how the program changed its map during the case
@@ -96,7 +96,7 @@ class PlayedRings {
 };
 
 // Plays a case in a program's rings, and judges the program.
-class Supervisor final : public Playing {
+class Supervisor final : public PlayListener {
  public:
   Supervisor(const std::vector<std::string>& command, const Case& of, const ProcessLimits& limits,
              live::Emitter* emitter, const Reader& reader)
@@ -112,21 +112,21 @@ class Supervisor final : public Playing {
                                       const MapCall& call) { return calls_.map(thread, call); },
                   .mapped = [this](std::uint64_t base) { calls_.mapped(base); },
                   .faulted = [this](const Crash& fault) { on_fault(fault); },
-                  .is_kernels_own = emitter != nullptr}} {}
+                  .is_kernel_owned = emitter != nullptr}} {}
 
   Cell run();
 
-  const Case& played() const override { return case_; }
-  void on_map(Opened& event) override { rings_.map(event); }
+  const Case& played_case() const override { return case_; }
+  void on_map(ProgramEvent& event) override { rings_.map(event); }
   void on_map_refused(const std::string& why) override { rings_.refuse(why); }
-  void on_map_update(std::uint64_t key, Opened& event) override { rings_.enter(key, event); }
-  void on_enabled(Opened& event) override {
+  void on_map_update(std::uint64_t key, ProgramEvent& event) override { rings_.enter(key, event); }
+  void on_enabled(ProgramEvent& event) override {
     if (reader_.is_entered) rings_.enter(event.cpu, event);
   }
   void on_map_delete(std::uint64_t key) override;
   void on_wait() override {
     ++waits_;
-    producers_turn();
+    play_turn();
   }
   void on_not_emulated(const std::string& what) override {
     rings_.give_up(what + " is not emulated");
@@ -136,13 +136,13 @@ class Supervisor final : public Playing {
   using Clock = std::chrono::steady_clock;
 
   void on_fault(const Crash& fault);
-  void producers_turn();
-  void quiet_from(Clock::time_point now);
+  void play_turn();
+  void set_quiet_since(Clock::time_point now);
   bool is_quiet();
   bool is_due(Clock::time_point now);
   void end_when_due();
   bool ended_well();
-  std::string last_words() const;
+  std::string describe_end() const;
   Cell judge();
   void add_to_detail(Cell& cell) const;
 
@@ -158,7 +158,7 @@ class Supervisor final : public Playing {
   int sigints_ = 0;
   bool killed_ = false;  // by the supervisor
   const Clock::time_point begin_ = Clock::now();
-  Clock::time_point looked_ = begin_;
+  Clock::time_point last_check_ = begin_;
   Clock::time_point quiet_since_ = begin_;
   Clock::time_point same_since_ = begin_;  // since its last progress
   std::vector<std::uint64_t> progress_;

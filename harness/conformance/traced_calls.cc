@@ -119,7 +119,7 @@ std::vector<sock_filter> filter_of_subjects() {
   return program;
 }
 
-void TracedProcess::notified() {
+void TracedProcess::handle_notification() {
   seccomp_notif notified{};
   if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &notified) != 0) return;
   const CallAnswer its = handler_.call(notified);
@@ -174,35 +174,35 @@ class Stopped {
  public:
   explicit Stopped(pid_t thread) : thread_{thread} {
     valid_ = get();
-    asked_ = now_;
-    if (asked_.cs == kCompatSegment) abi_ = kI386;
+    original_ = now_;
+    if (original_.cs == kCompatSegment) abi_ = kI386;
   }
   bool valid() const { return valid_; }
   // Returns the status if the thread ended in one of its calls. Its id may be another thread's by
   // now.
-  std::optional<int> ended() const { return end_; }
+  std::optional<int> end_status() const { return end_; }
   const Abi& abi() const { return abi_; }
-  std::uint64_t asked(std::size_t argument) const { return asked_.*abi_.arguments[argument]; }
+  std::uint64_t argument(std::size_t index) const { return original_.*abi_.arguments[index]; }
 
   // Makes a call. The stop at its entry, and the filter's if there is one, precede the stop at its
   // exit. Rewinds to the system call instruction if an earlier call has already ended.
   std::uint64_t call(std::uint64_t number, std::array<std::uint64_t, 6> arguments) {
-    if (made_one_) now_.rip -= 2;
+    if (has_run_one_) now_.rip -= 2;
     now_.orig_rax = now_.rax = number;
     for (std::size_t i = 0; i < arguments.size(); ++i) now_.*abi_.arguments[i] = arguments[i];
     valid_ = valid_ && ::ptrace(PTRACE_SETREGS, thread_, nullptr, &now_) == 0;
-    for (int stops = 0; valid_ && stops < (made_one_ ? 3 : 1); ++stops) {
+    for (int stops = 0; valid_ && stops < (has_run_one_ ? 3 : 1); ++stops) {
       valid_ = run() && get();
       if (static_cast<std::int32_t>(now_.rax) != -ENOSYS) break;
     }
-    made_one_ = true;
+    has_run_one_ = true;
     return now_.rax;
   }
   // Makes the call that the thread asked for return `value`.
   void return_from_call(std::uint64_t value) {
     if (end_) return;
     const std::uint64_t rip = now_.rip;
-    now_ = asked_;
+    now_ = original_;
     now_.rip = rip;
     now_.rax = value;
     now_.orig_rax = kNone;  // nothing to restart
@@ -233,10 +233,10 @@ class Stopped {
   Abi abi_ = kX8664;
   std::vector<int> signals_;
   std::optional<int> end_;
-  user_regs_struct asked_{};
+  user_regs_struct original_{};
   user_regs_struct now_{};
   bool valid_ = false;
-  bool made_one_ = false;
+  bool has_run_one_ = false;
 };
 
 }  // namespace
@@ -245,10 +245,10 @@ class Stopped {
 // mprotect that makes the data read-only, as the kernel's own is (K5).
 void TracedProcess::traced_mmap(pid_t thread) {
   Stopped caller{thread};
-  const MapCall asked{static_cast<int>(caller.asked(4)), caller.asked(1), caller.asked(2),
-                      caller.asked(3), caller.asked(5)};
-  const std::uint64_t length = asked.length;
-  const MapAnswer answer = caller.valid() ? handler_.maps_ring(thread, asked) : MapAnswer{};
+  const MapCall map_call{static_cast<int>(caller.argument(4)), caller.argument(1),
+                         caller.argument(2), caller.argument(3), caller.argument(5)};
+  const std::uint64_t length = map_call.length;
+  const MapAnswer answer = caller.valid() ? handler_.maps_ring(thread, map_call) : MapAnswer{};
   if (answer.error != 0) {
     caller.call(caller.abi().mprotect, {0, 0, 0, 0, 0, 0});  // has no effect, replaces the mmap
     caller.return_from_call(static_cast<std::uint64_t>(-std::int64_t{answer.error}));
@@ -258,17 +258,17 @@ void TracedProcess::traced_mmap(pid_t thread) {
         {0, length + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, kNone, 0});
     const std::uint64_t base = reserved + kGuard;
     const std::uint64_t mapped = caller.call(
-        caller.abi().mmap,
-        {base, length, asked.protection, asked.flags | MAP_FIXED, caller.asked(4), asked.offset});
+        caller.abi().mmap, {base, length, map_call.protection, map_call.flags | MAP_FIXED,
+                            caller.argument(4), map_call.offset});
     if (mapped == base) {
-      if (!handler_.is_kernels_own) {
+      if (!handler_.is_kernel_owned) {
         caller.call(caller.abi().mprotect, {base + 4096, length - 4096, PROT_READ, 0, 0, 0});
       }
       handler_.mapped(base);
     }
     caller.return_from_call(mapped);
   }
-  if (const auto status = caller.ended()) return ended({thread, *status, {}});
+  if (const auto status = caller.end_status()) return handle_end({thread, *status, {}});
   ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
 }
 

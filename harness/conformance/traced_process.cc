@@ -66,8 +66,8 @@ int be_filtered(std::vector<sock_filter>& program, int to_parent) {
   const long listener =
       ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &loaded);
   const int number = listener < 0 ? -errno : static_cast<int>(listener);
-  const bool is_told = ::write(to_parent, &number, sizeof(number)) == sizeof(number);
-  return number < 0 ? -number : is_told ? 0 : EPIPE;
+  const bool is_sent = ::write(to_parent, &number, sizeof(number)) == sizeof(number);
+  return number < 0 ? -number : is_sent ? 0 : EPIPE;
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ void TracedProcess::end() {
       threads_.insert(any->id);
       kill_tracee(any->id);
     } else {
-      ended(*any);
+      handle_end(*any);
     }
   }
   descendants_.end();
@@ -113,10 +113,10 @@ void TracedProcess::kill_tracee(pid_t thread) {
   static_cast<void>(os::signal_tracee(process_of(thread), thread, SIGKILL));
 }
 
-void TracedProcess::ended(const os::Waited& thread) {
+void TracedProcess::handle_end(const os::Waited& thread) {
   threads_.erase(thread.id);
   refs_.erase(thread.id);
-  if (thread.id == command_.process().id()) command_.process().reaped(thread.status);
+  if (thread.id == command_.process().id()) command_.process().set_end(thread.status);
 }
 
 void TracedProcess::start(const std::vector<std::string>& command, const ProcessLimits& limits) {
@@ -167,7 +167,7 @@ void TracedProcess::begin_tracing(int listener) {
 bool TracedProcess::step() {
   pollfd listener{listener_.get(), POLLIN, 0};
   ::poll(&listener, 1, 1);
-  if ((listener.revents & POLLIN) != 0) notified();
+  if ((listener.revents & POLLIN) != 0) handle_notification();
   for (;;) {
     // traced_mmap() may have reaped it.
     const bool has_ended = !threads_.contains(pid_);
@@ -180,10 +180,10 @@ bool TracedProcess::step() {
     if (!*any) return true;
     const auto& [thread, status, used] = **any;
     if (WIFSTOPPED(status)) {
-      stopped(thread, status);
+      handle_stop(thread, status);
       continue;
     }
-    ended(**any);
+    handle_end(**any);
     if (thread == pid_) {
       status_ = ended_by_ != 0 ? ended_by_ : status;
       cpu_seconds_ = cpu_seconds_of(used);
@@ -210,7 +210,7 @@ bool TracedProcess::is_running() const {
                              [](pid_t thread) { return status_of(thread, "State:") == "R"; });
 }
 
-void TracedProcess::stopped(pid_t thread, int status) {
+void TracedProcess::handle_stop(pid_t thread, int status) {
   const int number = WSTOPSIG(status);
   const int event = status >> 16;
   if (event == PTRACE_EVENT_SECCOMP) return traced_mmap(thread);

@@ -100,7 +100,7 @@ class TracedProcess {
     std::function<MapAnswer(pid_t thread, const MapCall&)> maps_ring;
     std::function<void(std::uint64_t base)> mapped;
     std::function<void(const Crash&)> faulted;
-    bool is_kernels_own = false;  // the kernel owns the ring, and protects its data itself
+    bool is_kernel_owned = false;  // the kernel owns the ring, and protects its data itself
   };
 
   // Throws CannotRun if the program does not exist, or the system allows no listener or no tracing.
@@ -148,11 +148,11 @@ class TracedProcess {
   void start(const std::vector<std::string>& command, const ProcessLimits& limits);
   void begin_tracing(int listener);
   void end();
-  void ended(const os::Waited& thread);
+  void handle_end(const os::Waited& thread);
   void kill_tracee(pid_t thread);
   const os::ProcessRef& process_ref(pid_t thread);
-  void notified();
-  void stopped(pid_t thread, int status);
+  void handle_notification();
+  void handle_stop(pid_t thread, int status);
   void traced_mmap(pid_t thread);
   static void interrupt_poll(pid_t thread);
   static std::string code_of(pid_t thread);

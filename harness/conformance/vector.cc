@@ -97,7 +97,7 @@ Vector vector_of(const Case& one) {
   CaseProducer producer{one, rings};
   Vector vector{&one, {}};
   std::vector<std::vector<std::byte>> before(rings.size());
-  while (producer.turn()) {
+  while (producer.play_turn()) {
     for (std::size_t cpu = 0; cpu < rings.size(); ++cpu) {
       rig::SimulatedRing* const ring = rings[cpu];
       if (ring == nullptr) continue;

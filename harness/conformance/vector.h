@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/conformance/case_producer.h"
 #include "harness/conformance/cases.h"
-#include "harness/conformance/producer.h"
 #include "harness/kernel/ring_memory.h"
 
 namespace perfring::conformance {

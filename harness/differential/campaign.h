@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/differential/reference.h"
+#include "harness/differential/reference_kernel.h"
 #include "harness/live/emitter.h"
 #include "harness/script/script.h"
 

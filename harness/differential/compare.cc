@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "harness/differential/reference.h"
+#include "harness/differential/reference_kernel.h"
 
 namespace perfring::differential {
 namespace {

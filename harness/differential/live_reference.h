@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/differential/reference.h"
+#include "harness/differential/reference_kernel.h"
 #include "harness/live/emitter.h"
 #include "perfring/os/fd.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/differential/reference.h"
+#include "harness/differential/reference_kernel.h"
 #include "harness/script/script.h"
 
 namespace perfring::differential {

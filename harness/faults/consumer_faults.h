@@ -12,8 +12,8 @@
 #include <utility>
 #include <variant>
 
-#include "harness/faults/around_ring.h"
 #include "harness/faults/memory_faults.h"
+#include "harness/faults/ring_wrappers.h"
 #include "perfring/control_flow.h"
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 
 namespace perfring::faults {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "harness/faults/catalogue.h"
+#include "harness/faults/fault_catalogue.h"
 
 namespace perfring::faults {
 namespace {

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "harness/faults/around_ring.h"
+#include "harness/faults/ring_wrappers.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/memory.h"
 #include "perfring/testing/by_cursor.h"

@@ -113,7 +113,7 @@ struct TakesBackForDamage : M {
 // mapped.
 template <class M>
 void stray_read(const std::byte* address, std::size_t size) {
-  if constexpr (requires { M::sees_read(address, size); }) M::sees_read(address, size);
+  if constexpr (requires { M::note_read(address, size); }) M::note_read(address, size);
 }
 
 // Reads at an address one page too low. In a ring of one page this is the control page.

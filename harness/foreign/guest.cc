@@ -67,7 +67,7 @@ int run_tests() {
     const auto ended = perfring::os::wait_any(0);
     if (!ended || !*ended) return 127 << 8;
     if ((*ended)->id != tests->process().id()) continue;
-    tests->process().reaped((*ended)->status);
+    tests->process().set_end((*ended)->status);
     return (*ended)->status;
   }
 }

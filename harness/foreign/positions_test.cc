@@ -20,7 +20,7 @@
 #include <thread>
 
 #include "harness/kernel/perf_event.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/ring/hardware_memory.h"

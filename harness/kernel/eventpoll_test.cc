@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "harness/kernel/testing.h"
+#include "harness/kernel/kernel_testing.h"
 
 namespace perfring::kernel {
 namespace {

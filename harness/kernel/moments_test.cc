@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/kernel/testing.h"
+#include "harness/kernel/kernel_testing.h"
 
 namespace perfring::kernel {
 namespace {

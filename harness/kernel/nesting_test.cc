@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <string>
 
-#include "harness/kernel/testing.h"
+#include "harness/kernel/kernel_testing.h"
 
 namespace perfring::kernel {
 namespace {

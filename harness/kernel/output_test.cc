@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "harness/kernel/kernel_testing.h"
 #include "harness/kernel/perf_event_array.h"
 #include "harness/kernel/ring_buffer.h"
-#include "harness/kernel/testing.h"
 
 namespace perfring::kernel {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "harness/kernel/testing.h"
+#include "harness/kernel/kernel_testing.h"
 
 namespace perfring::kernel {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "harness/kernel/eventpoll.h"
+#include "harness/kernel/kernel_testing.h"
 #include "harness/kernel/ring_buffer.h"
-#include "harness/kernel/testing.h"
 
 namespace perfring::kernel {
 namespace {

@@ -13,9 +13,9 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/kernel/kernel_testing.h"
 #include "harness/kernel/ring_buffer.h"
 #include "harness/kernel/ring_memory.h"
-#include "harness/kernel/testing.h"
 
 namespace perfring::kernel {
 namespace {

@@ -7,8 +7,8 @@
 #include <bit>
 #include <functional>
 
+#include "harness/kernel/kernel_testing.h"
 #include "harness/kernel/known_sizes.h"
-#include "harness/kernel/testing.h"
 
 namespace perfring::kernel {
 namespace {

@@ -13,7 +13,7 @@
 #include "harness/live/bpf/late.h"
 #include "harness/live/bpf/stall_object.h"
 #include "harness/live/bpf_object.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/os/mapping.h"
 #include "perfring/rings/ring_set.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "harness/live/event_testing.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "perfring/event/check.h"
 #include "perfring/event/group.h"
@@ -25,7 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 using live::in_child;
 using testing::as_nobody;
-using testing::asked;
 using testing::Attr;
 using testing::expect;
 using testing::fields;
@@ -36,7 +35,8 @@ using testing::kFaults;
 using testing::kNoRows;
 using testing::kPerfmon;
 using testing::LiveEventCallersTest;
-using testing::said;
+using testing::opened_with;
+using testing::refusal_of;
 using testing::sampled;
 using testing::with;
 
@@ -53,7 +53,7 @@ std::function<std::string()> counted(const std::function<void(Attr&)>& change, T
     const auto group =
         Group::open({.events = {leader, kFaults.adjust(change)}, .target = target}, false);
     if (group) return "opens";
-    return said(group.error()) + ": " + group.error().causes.at(0).says;
+    return refusal_of(group.error()) + ": " + group.error().causes.at(0).says;
   };
 }
 
@@ -65,7 +65,7 @@ TEST_F(LiveEventCallersTest, WrongArgumentsAreNamed) {
   struct Wrong {
     const char* what;
     Request request;
-    const char* said;
+    const char* refusal;
   };
   const std::vector<Wrong> rows{
       {"no page", {.events = {kFaults}, .target = self, .page_count = 0}, "page_count"},
@@ -88,7 +88,7 @@ TEST_F(LiveEventCallersTest, WrongArgumentsAreNamed) {
       {"a wait below 0", {.events = {kFaults}, .target = self, .longest_wait = -5ns}, "opens"},
       {"a batch beyond the ring", {.events = {kFaults}, .target = self, .batch = ~0U}, "opens"},
   };
-  for (const Wrong& row : rows) EXPECT_EQ(fields_of(row.request), row.said) << row.what;
+  for (const Wrong& row : rows) EXPECT_EQ(fields_of(row.request), row.refusal) << row.what;
   const auto none = Sampler::open({.events = {}, .target = self});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().step, EventError::Step::Check);
@@ -153,14 +153,14 @@ TEST_F(LiveEventCallersTest, WrongFieldsOfAnEventAreRefusedAndNamed) {
          a.sample_type = PERF_SAMPLE_READ;
        }),
        "EINVAL inherit"},
-      {"a size of 8", asked([](Ask& ask) { ask.attr.size = 8; }), "E2BIG size"},
+      {"a size of 8", opened_with([](OpenArgs& args) { args.attr.size = 8; }), "E2BIG size"},
       {"written backwards", with([](Attr& a) { a.write_backward = 1; }), "- write_backward"},
       {"two clocks in one ring",
        sampled(Request{.events = {kFaults, kFaults.adjust([](Attr& a) { a.use_clockid = 0; })},
                        .target = this_thread()}),
        "EINVAL clockid"},
-      {"a size of 63", asked([](Ask& ask) { ask.attr.size = 63; }), "E2BIG size"},
-      {"a size of 4097", asked([](Ask& ask) { ask.attr.size = 4097; }), "E2BIG size"},
+      {"a size of 63", opened_with([](OpenArgs& args) { args.attr.size = 63; }), "E2BIG size"},
+      {"a size of 4097", opened_with([](OpenArgs& args) { args.attr.size = 4097; }), "E2BIG size"},
 #if defined(__x86_64__)
       {"DS", with([](Attr& a) {
          a.sample_type |= PERF_SAMPLE_REGS_USER;
@@ -182,20 +182,22 @@ TEST_F(LiveEventCallersTest, WrongTasksCpusCgroupsAndLeadersAreNamed) {
   const os::Fd folder{::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   const int no_event = folder.get();
   expect({
-      {"all tasks on no CPU", asked([](Ask& ask) { ask.pid = -1; }), "EINVAL cpu"},
-      {"a task below -1", asked([](Ask& ask) { ask.pid = -2; }), "ESRCH pid"},
+      {"all tasks on no CPU", opened_with([](OpenArgs& args) { args.pid = -1; }), "EINVAL cpu"},
+      {"a task below -1", opened_with([](OpenArgs& args) { args.pid = -2; }), "ESRCH pid"},
       {"another user's task", sampled(Request{.events = {kFaults}, .target = thread(roots.id())}),
        "opens", "EACCES pid", "opens"},
-      {"no cgroup", asked([no_event](Ask& ask) {
-         ask.pid = no_event, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP;
+      {"no cgroup", opened_with([no_event](OpenArgs& args) {
+         args.pid = no_event, args.cpu = 0, args.flags = PERF_FLAG_PID_CGROUP;
        }),
        "EBADF cgroup"},
-      {"a cgroup on no CPU",
-       asked([no_event](Ask& ask) { ask.pid = no_event, ask.flags = PERF_FLAG_PID_CGROUP; }),
+      {"a cgroup on no CPU", opened_with([no_event](OpenArgs& args) {
+         args.pid = no_event, args.flags = PERF_FLAG_PID_CGROUP;
+       }),
        "EINVAL cpu"},
-      {"a group of no event", asked([no_event](Ask& ask) { ask.group_fd = no_event; }),
+      {"a group of no event", opened_with([no_event](OpenArgs& args) { args.group_fd = no_event; }),
        "EBADF group_fd"},
-      {"a group below -1", asked([](Ask& ask) { ask.group_fd = -2; }), "EBADF group_fd"},
+      {"a group below -1", opened_with([](OpenArgs& args) { args.group_fd = -2; }),
+       "EBADF group_fd"},
   });
 }
 
@@ -333,10 +335,10 @@ TEST_F(LiveEventCallersTest, EachCallersRefusalsAreNamed) {
   };
   for (const Asked& row : rows) {
     if (row.request.events[0].kind() == Kind::Pmu && !has_pmu("msr")) continue;
-    const auto ask = [&row] { return fields_of(row.request); };
-    EXPECT_EQ(in_child(ask), row.root) << row.what;
-    EXPECT_EQ(as_nobody({}, ask), row.user) << row.what;
-    EXPECT_EQ(as_nobody({kPerfmon}, ask), row.perfmon) << row.what;
+    const auto args = [&row] { return fields_of(row.request); };
+    EXPECT_EQ(in_child(args), row.root) << row.what;
+    EXPECT_EQ(as_nobody({}, args), row.user) << row.what;
+    EXPECT_EQ(as_nobody({kPerfmon}, args), row.perfmon) << row.what;
   }
 }
 

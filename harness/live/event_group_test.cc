@@ -13,7 +13,7 @@
 
 #include "harness/live/emitter.h"
 #include "harness/live/event_testing.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/event/group.h"

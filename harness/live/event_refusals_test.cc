@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "harness/live/event_testing.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "perfring/event/check.h"
 #include "perfring/event/sampler.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "harness/live/event_testing.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/event/sampler.h"
@@ -134,7 +134,7 @@ class CommandedChild {
       }
       auto rest = os::Process::fork([&] { return serve(run); });
       if (!rest) return 1;
-      rest->let_run_on();
+      rest->keep_running();
       return 0;
     }
     return 0;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "harness/live/event_testing.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/event/group.h"
 #include "perfring/event/sampler.h"
@@ -26,7 +26,6 @@ namespace {
 
 using live::in_child;
 using live::open_files;
-using testing::asked;
 using testing::Attr;
 using testing::expect;
 using testing::has_pmu;
@@ -34,7 +33,8 @@ using testing::has_rows;
 using testing::kFaults;
 using testing::kNoRows;
 using testing::LiveEventCallersTest;
-using testing::said;
+using testing::opened_with;
+using testing::refusal_of;
 using testing::sampled;
 
 TEST_F(LiveEventCallersTest, WrongAndForbiddenBreakpointsAreNamed) {
@@ -120,12 +120,12 @@ TEST_F(LiveEventCallersTest, WrongAndForbiddenTracepointsAreNamed) {
                                                   })));
   };
   const auto traced = [](std::uint64_t config, bool raw, bool kernel) {
-    return asked([=](Ask& ask) {
-      ask.attr.type = PERF_TYPE_TRACEPOINT;
-      ask.attr.config = config;
-      ask.attr.sample_period = 1;
-      ask.attr.sample_type = raw ? PERF_SAMPLE_RAW : PERF_SAMPLE_IP;
-      ask.attr.exclude_kernel = !kernel;
+    return opened_with([=](OpenArgs& args) {
+      args.attr.type = PERF_TYPE_TRACEPOINT;
+      args.attr.config = config;
+      args.attr.sample_period = 1;
+      args.attr.sample_type = raw ? PERF_SAMPLE_RAW : PERF_SAMPLE_IP;
+      args.attr.exclude_kernel = !kernel;
     });
   };
   const std::uint64_t switched = id("sched:sched_switch");
@@ -175,17 +175,18 @@ TEST_F(LiveEventCallersTest, AWrongOrSecondFilterIsNamed) {
     if (filtered(exits.filter("nope == 1")) != "EINVAL filter") return "a wrong filter";
     if (filtered(kFaults.filter("pid == 1")) != "EINVAL filter") return "no tracepoint";
     const auto counter = Counter::open(exits.filter("nope == 1"), event::system());
-    if (counter || said(counter.error()) != "EINVAL filter") return "a wrong filter of a counter";
-    Ask ask = internal::dummy();
-    ask.attr.type = PERF_TYPE_TRACEPOINT;
-    ask.attr.config = exits.attr().value().config;
-    const os::Fd fd{real_system().open(ask)};
+    if (counter || refusal_of(counter.error()) != "EINVAL filter")
+      return "a wrong filter of a counter";
+    OpenArgs args = internal::dummy();
+    args.attr.type = PERF_TYPE_TRACEPOINT;
+    args.attr.config = exits.attr().value().config;
+    const os::Fd fd{real_system().open(args)};
     for (const int answer : {0, EEXIST}) {
       const int failed = ::ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, "pid == 1");
       if ((failed == 0 ? 0 : errno) != answer) return "a filter: " + std::to_string(errno);
     }
     const auto error =
-        EventError::at_failure(EventError::Step::Filter, EEXIST, ask, "exits", real_system());
+        EventError::at_failure(EventError::Step::Filter, EEXIST, args, "exits", real_system());
     return error.causes.front().says == "the event has a filter already" ? "" : "a second filter";
   });
   EXPECT_EQ(wrong, "");

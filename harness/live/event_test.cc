@@ -21,7 +21,7 @@
 #include <string>
 
 #include "harness/live/event_testing.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/event/group.h"
 #include "perfring/event/sampler.h"
 #include "perfring/event/tracepoint_fields.h"
@@ -115,10 +115,11 @@ TEST_F(LiveEventTest, AFilterLeavesOutRecordsThatDoNotMatch) {
 
 // This does not depend on the ids that the kernel has left in the samples (R25).
 TEST_F(LiveEventTest, EachOfTwoSamplersOfASoftwareEventGetsItsSamples) {
-  const Request asked{.events = {software(PERF_COUNT_SW_CPU_CLOCK).period(1'000'000'000), kFaults},
-                      .target = this_thread()};
-  Sampler first = must(Sampler::open(asked));
-  Sampler second = must(Sampler::open(asked));
+  const Request requested{
+      .events = {software(PERF_COUNT_SW_CPU_CLOCK).period(1'000'000'000), kFaults},
+      .target = this_thread()};
+  Sampler first = must(Sampler::open(requested));
+  Sampler second = must(Sampler::open(requested));
   fault(20);
   for (Sampler* const each : {&first, &second}) {
     std::size_t faults = 0;
@@ -132,8 +133,9 @@ TEST_F(LiveEventTest, EachOfTwoSamplersOfASoftwareEventGetsItsSamples) {
 
 // The kernel makes the second sampler's records too long (R28).
 TEST_F(LiveEventTest, EachOfTwoSamplersOfBpfProgramsGetsTimeAndTask) {
-  const Request asked{.events = {changes({.symbols = true, .programs = true})}, .target = system()};
-  std::array samplers{must(Sampler::open(asked)), must(Sampler::open(asked))};
+  const Request requested{.events = {changes({.symbols = true, .programs = true})},
+                          .target = system()};
+  std::array samplers{must(Sampler::open(requested)), must(Sampler::open(requested))};
   std::array<bpf_insn, 2> instructions{};
   instructions[0].code = BPF_ALU64 | BPF_MOV | BPF_K;
   instructions[1].code = BPF_JMP | BPF_EXIT;

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/event/check.h"
 #include "perfring/event/sampler.h"
 #include "perfring/os/fd.h"
@@ -63,7 +63,7 @@ inline std::string fields(const std::vector<Cause>& causes) {
 }
 
 // Returns the errno and the fields of the causes.
-inline std::string said(const EventError& error) {
+inline std::string refusal_of(const EventError& error) {
   const int number = error.io_error.value();
   return std::string{number == 0 ? "-" : ::strerrorname_np(number)} + " " + fields(error.causes);
 }
@@ -71,7 +71,7 @@ inline std::string said(const EventError& error) {
 inline std::function<std::string()> sampled(Request request) {
   return [request = std::move(request)]() -> std::string {
     const auto sampler = Sampler::open(request, false);
-    if (!sampler) return said(sampler.error());
+    if (!sampler) return refusal_of(sampler.error());
     return sampler->notes().empty() ? "opens" : "opens without the kernel";
   };
 }
@@ -82,21 +82,22 @@ inline std::function<std::string()> with(const std::function<void(Attr&)>& chang
   return sampled(kFaults.adjust(change));
 }
 // Opens the event with one system call.
-inline std::function<std::string()> asked(const std::function<void(Ask&)>& change) {
+inline std::function<std::string()> opened_with(const std::function<void(OpenArgs&)>& change) {
   return [=]() -> std::string {
-    Ask ask = internal::dummy();
-    change(ask);
-    Ask answered = ask;
-    const os::Fd fd{real_system().open(answered)};
+    OpenArgs args = internal::dummy();
+    change(args);
+    OpenArgs answered_args = args;
+    const os::Fd fd{real_system().open(answered_args)};
     if (fd.get() >= 0) return "opens";
-    return said(EventError::at_failure(EventError::Step::Open, -fd.get(), ask, "", real_system()));
+    return refusal_of(
+        EventError::at_failure(EventError::Step::Open, -fd.get(), args, "", real_system()));
   };
 }
 
 // A request, and the kernel's answer to each caller.
 struct Row {
   const char* what;
-  std::function<std::string()> ask;
+  std::function<std::string()> attempt;
   const char* root;
   const char* user = nullptr;     // nullptr: the same as for root
   const char* perfmon = nullptr;  // nullptr: the same as for the user
@@ -105,9 +106,9 @@ struct Row {
 inline void expect(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const char* const user = row.user == nullptr ? row.root : row.user;
-    EXPECT_EQ(live::in_child(row.ask), row.root) << row.what << ", as root";
-    EXPECT_EQ(as_nobody({}, row.ask), user) << row.what << ", as a user";
-    EXPECT_EQ(as_nobody({kPerfmon}, row.ask), row.perfmon == nullptr ? user : row.perfmon)
+    EXPECT_EQ(live::in_child(row.attempt), row.root) << row.what << ", as root";
+    EXPECT_EQ(as_nobody({}, row.attempt), user) << row.what << ", as a user";
+    EXPECT_EQ(as_nobody({kPerfmon}, row.attempt), row.perfmon == nullptr ? user : row.perfmon)
         << row.what << ", with CAP_PERFMON";
   }
 }

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "perfring/perfring.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 
 namespace perfring::live {
 namespace {

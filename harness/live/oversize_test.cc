@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <random>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 
 namespace perfring::live {
 namespace {

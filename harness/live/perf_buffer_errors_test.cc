@@ -15,7 +15,7 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::live {

@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 
 namespace perfring::live {
 namespace {

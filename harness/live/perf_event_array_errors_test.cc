@@ -18,7 +18,7 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
 

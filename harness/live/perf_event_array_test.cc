@@ -14,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/os/cpus.h"
 #include "perfring/perf_event_array.h"
 

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 
 namespace perfring::live {
 namespace {

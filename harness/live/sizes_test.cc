@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/kernel/known_sizes.h"
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 
 namespace perfring::live {
 namespace {

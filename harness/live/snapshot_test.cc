@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "perfring/rings/overwritable_ring.h"
 
 namespace perfring::live {

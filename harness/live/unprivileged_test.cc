@@ -13,7 +13,7 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/temporary_folder.h"
 

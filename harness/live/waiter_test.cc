@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/live/uring.h"
 #include "perfring/rings/waiter.h"
 

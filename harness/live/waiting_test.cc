@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "harness/live/testing.h"
+#include "harness/live/live_testing.h"
 #include "harness/live/uring.h"
 
 namespace perfring::live {

@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "harness/model/catalogue.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/model/hardware/explorer.h"
+#include "harness/model/model_catalogue.h"
 
 namespace perfring::model {
 namespace {

@@ -1,5 +1,6 @@
 // Checks the source that ships, and the protocol, at larger bounds than ring_program_test and
-// catalogue_test. Run it by hand: the READMEs of ring/ and programs/ give the bounds and the time.
+// model_catalogue_test. Run it by hand: the READMEs of ring/ and programs/ give the bounds and the
+// time.
 
 #include <gtest/gtest.h>
 

@@ -19,11 +19,11 @@ Checker::Checker(const perf_event_mmap_page& page, Bytes data, Ledger& ledger)
       at_{ledger.position()},
       released_{ledger.position()} {}
 
-void Checker::delivered(const PerfEvent& event) {
-  watch_.event(event);
+void Checker::check_delivery(const PerfEvent& event) {
+  watch_.check_event(event);
   if (violation()) return;
   if (phase_ == Phase::Skipped) return resolve_skip(std::get_if<Sample>(&event));
-  if (overwritten()) phase_ = Phase::Desynchronized;
+  if (is_overwritten()) phase_ = Phase::Desynchronized;
   if (phase_ == Phase::Synchronized) {
     expect(event);
   } else {
@@ -57,9 +57,9 @@ void Checker::sample(const Sample& sample) {
   consume_due();
 }
 
-void Checker::finished_with(const PerfEvent& event) {
+void Checker::check_finished(const PerfEvent& event) {
   const auto* const sample = std::get_if<Sample>(&event);
-  if (sample == nullptr || violation() || phase_ != Phase::Synchronized || overwritten()) return;
+  if (sample == nullptr || violation() || phase_ != Phase::Synchronized || is_overwritten()) return;
   if (after(ledger_.overwritten_until(), last_at_)) return;  // overwritten since its delivery (K10)
   if (!holds(*sample, last_)) {
     violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
@@ -74,7 +74,7 @@ void Checker::consume_due() {
 
 // Finds the invariant that a sample other than the due one violates.
 void Checker::unexpected(const Sample& sample) {
-  const auto claim = claimed(sample);
+  const auto claim = claimed_payload(sample);
   const bool whole = claim && holds(sample, *claim);
   const Written* const written = due();
   const std::string due_name = written == nullptr ? "nothing" : name(written->payload);
@@ -138,8 +138,8 @@ void Checker::malformed(const Malformed& malformed) {
   consume_due();
 }
 
-void Checker::drain_ends() {
-  watch_.ends();
+void Checker::end_drain() {
+  watch_.end_drain();
   if (phase_ == Phase::Skipped) resolve_skip(nullptr);
   received_.bytes += watch_.moved();
   if (violation()) return;
@@ -194,7 +194,7 @@ void Checker::settle() {
         fmt::format("{} were refused, but {} reported as lost and {} not yet", totals.lost,
                     received_.lost + received_.overwritten_lost, ledger_.unreported()));
   }
-  // A LOST that is alone is not an accepted record (K7), but counts as one in `overwritten`.
+  // A LOST that is alone is not an accepted record (K7), but counts as one in `is_overwritten`.
   const std::uint64_t visible = totals.accepted - totals.invisible;
   const std::uint64_t received = received_.delivered + received_.malformed;
   if (received + received_.overwritten < visible) {
@@ -215,8 +215,8 @@ const std::optional<Violation>& Checker::violation() const {
   return ledger_.violation();
 }
 
-void StreamChecker::delivered(const PerfEvent& event) {
-  watch_.event(event);
+void StreamChecker::check_delivery(const PerfEvent& event) {
+  watch_.check_event(event);
   if (violation()) return;
   if (const auto* given = std::get_if<Sample>(&event)) {
     sample(*given);
@@ -231,7 +231,7 @@ void StreamChecker::delivered(const PerfEvent& event) {
 }
 
 void StreamChecker::sample(const Sample& sample) {
-  const auto claim = claimed(sample);
+  const auto claim = claimed_payload(sample);
   if (!claim || claim->stream - first_stream_ >= next_.size()) {
     return violate(
         Invariant::no_invention,

@@ -56,18 +56,18 @@ class Checker : private FirstViolation {
   // outlive the checker.
   Checker(const perf_event_mmap_page& page, Bytes data, Ledger& ledger);
 
-  void drain_begins() {
-    ledger_.drain_begins();
-    watch_.begins();
+  void begin_drain() {
+    ledger_.begin_drain();
+    watch_.begin_drain();
   }
   // Call it from the drain's callback.
-  void delivered(const PerfEvent& event);
+  void check_delivery(const PerfEvent& event);
   // Call it from the callback when the callback has finished with the event's bytes.
-  void finished_with(const PerfEvent& event);
+  void check_finished(const PerfEvent& event);
   // Call it when the drain has ended, also by an exception.
-  void drain_ends();
+  void end_drain();
   // For a memory policy that observes each access.
-  void reads(const std::byte* address, std::size_t size) { watch_.reads(address, size); }
+  void check_read(const std::byte* address, std::size_t size) { watch_.check_read(address, size); }
 
   // Checks that everything is accounted for. Call it when the writer is idle and the consumer has
   // found the ring empty.
@@ -92,7 +92,7 @@ class Checker : private FirstViolation {
   };
 
   // Whether the bytes at at_ may have been overwritten before the consumer read them.
-  bool overwritten() const { return after(ledger_.overwritten_until(), at_); }
+  bool is_overwritten() const { return after(ledger_.overwritten_until(), at_); }
   void expect(const PerfEvent& event);
   void sample(const Sample& sample);
   void lost(const Lost& lost);
@@ -131,10 +131,10 @@ class StreamChecker : private FirstViolation {
                 std::uint32_t streams = 1)
       : watch_{page, data}, first_stream_{first_stream}, next_(streams, 0) {}
 
-  void drain_begins() { watch_.begins(); }
-  void delivered(const PerfEvent& event);
-  void drain_ends() {
-    watch_.ends();
+  void begin_drain() { watch_.begin_drain(); }
+  void check_delivery(const PerfEvent& event);
+  void end_drain() {
+    watch_.end_drain();
     received_.bytes += watch_.moved();
   }
 

@@ -44,7 +44,7 @@ TEST_F(CheckerTest, ASampleOfAnEmptyRingViolatesNoInvention) {
 }
 
 TEST_F(CheckerTest, AnUnpublishedSampleViolatesNoInvention) {
-  ring_.ledger.published(0);
+  ring_.ledger.note_publication(0);
   ring_.write(36);
   ring_.data[30] ^= std::byte{1};
   ring_.drain_to(48, ring_.sample_at(0, 36));
@@ -55,8 +55,8 @@ TEST_F(CheckerTest, AnUnpublishedSampleViolatesNoInvention) {
 TEST_F(CheckerTest, ASampleBeyondADataHeadThatWentBackViolatesNoInvention) {
   ring_.write(36);
   ring_.write(36);
-  ring_.ledger.published(96);
-  ring_.ledger.published(48);
+  ring_.ledger.note_publication(96);
+  ring_.ledger.note_publication(48);
   ring_.drain_to(48, ring_.sample_at(0, 36));
   EXPECT_FALSE(ring_.checker.violation().has_value());
   ring_.drain_to(96, ring_.sample_at(48, 36));
@@ -68,13 +68,13 @@ TEST_F(CheckerTest, ASampleBeyondADataHeadThatWentBackViolatesNoInvention) {
 TEST_F(CheckerTest, ADataHeadThatGoesBackInADrainTakesNothingFromIt) {
   ring_.write(36);
   ring_.write(36);
-  ring_.ledger.published(96);
-  ring_.checker.drain_begins();
-  ring_.checker.delivered(ring_.sample_at(0, 36));
-  ring_.ledger.published(48);
-  ring_.checker.delivered(ring_.sample_at(48, 36));
+  ring_.ledger.note_publication(96);
+  ring_.checker.begin_drain();
+  ring_.checker.check_delivery(ring_.sample_at(0, 36));
+  ring_.ledger.note_publication(48);
+  ring_.checker.check_delivery(ring_.sample_at(48, 36));
   ring_.page.data_tail = 96;
-  ring_.checker.drain_ends();
+  ring_.checker.end_drain();
   EXPECT_EQ(ring_.checker.violation(), std::nullopt);
   EXPECT_EQ(ring_.checker.received().delivered, 2U);
 }
@@ -111,7 +111,7 @@ TEST_F(CheckerTest, ARecordLeftInTheRingViolatesNoLoss) {
 }
 
 TEST_F(CheckerTest, ARefusalOutsideAnyAttemptViolatesNoLoss) {
-  ring_.ledger.refused(true);
+  ring_.ledger.note_refusal(true);
   expect(Invariant::no_loss, "0 were refused, but 0 reported as lost and 1 not yet");
 }
 
@@ -152,10 +152,10 @@ TEST_F(CheckerTest, SwappedRecordsViolateOrder) {
 // the other sample comes.
 TEST_F(CheckerTest, SwappedRecordsViolateOrderAlsoAfterFinishedWith) {
   for (int i = 0; i < 2; ++i) ring_.write(36);
-  ring_.checker.drain_begins();
-  ring_.checker.delivered(ring_.sample_at(48, 36));
-  ring_.checker.finished_with(ring_.sample_at(48, 36));
-  ring_.checker.delivered(ring_.sample_at(0, 36));
+  ring_.checker.begin_drain();
+  ring_.checker.check_delivery(ring_.sample_at(48, 36));
+  ring_.checker.check_finished(ring_.sample_at(48, 36));
+  ring_.checker.check_delivery(ring_.sample_at(0, 36));
   expect(Invariant::order);
 }
 
@@ -222,10 +222,10 @@ TEST_F(CheckerTest, ATailThatStaysBehindViolatesTailHonest) {
 
 TEST_F(CheckerTest, ATailThatMovesDuringADrainViolatesTailHonest) {
   ring_.write(36);
-  ring_.checker.drain_begins();
+  ring_.checker.begin_drain();
   ring_.page.data_tail = 48;
-  ring_.checker.delivered(ring_.sample_at(0, 36));
-  ring_.checker.finished_with(ring_.sample_at(0, 36));
+  ring_.checker.check_delivery(ring_.sample_at(0, 36));
+  ring_.checker.check_finished(ring_.sample_at(0, 36));
   expect(Invariant::tail_honest);
 }
 
@@ -251,12 +251,12 @@ TEST_F(CheckerTest, TheWritersFaultsAreReportedToo) {
 TEST_F(CheckerTest, BytesOverwrittenDuringTheCallbackViolateNoEarlyRelease) {
   ring_.write(36);
   const PerfEvent event = ring_.sample_at(0, 36);
-  ring_.checker.drain_begins();
-  ring_.checker.delivered(event);
-  ring_.checker.finished_with(event);
+  ring_.checker.begin_drain();
+  ring_.checker.check_delivery(event);
+  ring_.checker.check_finished(event);
   EXPECT_FALSE(ring_.checker.violation().has_value());
   ring_.data[40] ^= std::byte{1};
-  ring_.checker.finished_with(event);
+  ring_.checker.check_finished(event);
   expect(Invariant::no_early_release);
 }
 
@@ -271,12 +271,12 @@ TEST_F(CheckerTest, AStraddlingSampleOverwrittenDuringTheCallbackViolatesNoEarly
     ring.write(36);
     const PerfEvent event = ring.sample_at(at, 36);
     ASSERT_EQ(std::get<Sample>(event).tail.size(), 24U);
-    ring.checker.drain_begins();
-    ring.checker.delivered(event);
-    ring.checker.finished_with(event);
+    ring.checker.begin_drain();
+    ring.checker.check_delivery(event);
+    ring.checker.check_finished(event);
     ASSERT_FALSE(ring.checker.violation().has_value()) << ring.checker.violation()->message;
     ring.data[offset] ^= std::byte{1};
-    ring.checker.finished_with(event);
+    ring.checker.check_finished(event);
     ASSERT_TRUE(ring.checker.violation().has_value()) << offset;
     EXPECT_STREQ(to_string(ring.checker.violation()->invariant),
                  to_string(Invariant::no_early_release));
@@ -284,7 +284,7 @@ TEST_F(CheckerTest, AStraddlingSampleOverwrittenDuringTheCallbackViolatesNoEarly
 }
 
 TEST_F(CheckerTest, AnAccessOutsideTheRingViolatesInRing) {
-  ring_.checker.reads(ring_.data.data() + HandRing::kSize - 4, 8);
+  ring_.checker.check_read(ring_.data.data() + HandRing::kSize - 4, 8);
   expect(Invariant::in_ring);
 }
 

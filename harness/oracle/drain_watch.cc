@@ -19,7 +19,7 @@ std::uint64_t DrainWatch::data_tail() const {
   return __atomic_load_n(&page_.data_tail, __ATOMIC_RELAXED);
 }
 
-void DrainWatch::begins() {
+void DrainWatch::begin_drain() {
   const std::uint64_t tail = data_tail();
   if (tail != tail_) {
     violate(Invariant::tail_honest,
@@ -33,7 +33,7 @@ void DrainWatch::begins() {
   impossible_ = false;
 }
 
-void DrainWatch::event(const PerfEvent& event) {
+void DrainWatch::check_event(const PerfEvent& event) {
   if (!in_drain_) violate(Invariant::once, "an event was delivered outside any drain");
   if (over_) violate(Invariant::bounded, "an event was delivered after one that ends the drain");
   if (++events_ > data_.size() / kHeaderSize) {
@@ -80,8 +80,8 @@ void DrainWatch::malformed(const Malformed& malformed) {
 }
 
 void DrainWatch::in_ring(Bytes head, Bytes tail) {
-  reads(head.data(), head.size());
-  reads(tail.data(), tail.size());
+  check_read(head.data(), head.size());
+  check_read(tail.data(), tail.size());
   const bool joined = tail.empty() || (tail.data() == data_.data() &&
                                        head.data() + head.size() == data_.data() + data_.size());
   if (!joined || head.size() + tail.size() > data_.size()) {
@@ -98,7 +98,7 @@ void DrainWatch::outside(const std::byte* address, std::size_t size) {
                                           data_.size()));
 }
 
-void DrainWatch::ends(std::optional<std::uint32_t> available) {
+void DrainWatch::end_drain(std::optional<std::uint32_t> available) {
   in_drain_ = false;
   const std::uint64_t tail = data_tail();
   moved_ = tail - std::exchange(tail_, tail);

@@ -20,10 +20,11 @@ namespace perfring::oracle {
 // Returns 0 if data_head is behind data_tail by at most the ring's size and both are multiples of
 // 8: a kernel before 5.2 may show this for a moment (K59).
 inline std::uint32_t unread(std::size_t ring_size, std::uint64_t tail, std::uint64_t head) {
-  const auto ahead = static_cast<std::uint32_t>(head - tail);
-  const auto behind = static_cast<std::uint32_t>(tail - head);
-  const bool went_back = behind <= ring_size && behind < ahead && tail % 8 == 0 && head % 8 == 0;
-  return went_back ? 0 : ahead;
+  const auto forward = static_cast<std::uint32_t>(head - tail);
+  const auto backward = static_cast<std::uint32_t>(tail - head);
+  const bool went_back =
+      backward <= ring_size && backward < forward && tail % 8 == 0 && head % 8 == 0;
+  return went_back ? 0 : forward;
 }
 
 // The bytes that a consumer may read: data_tail itself, and the `available` bytes of the ring from
@@ -36,7 +37,7 @@ struct Readable {
   std::uint64_t available = 0;
 
   // Makes the bytes that are unread now readable.
-  void begins() {
+  void begin_drain() {
     tail = page->data_tail;
     available = unread(data.size(), tail, page->data_head);
   }
@@ -56,15 +57,15 @@ class DrainWatch : private FirstViolation {
   DrainWatch(const perf_event_mmap_page& page, Bytes data)
       : page_{page}, data_{data}, tail_{data_tail()} {}
 
-  void begins();
+  void begin_drain();
   // Call it first in the drain's callback.
-  void event(const PerfEvent& event);
+  void check_event(const PerfEvent& event);
   // Call it when the drain has ended, also by an exception. `available`: the data_head that the
   // drain read minus data_tail, modulo 2^32, if the caller has it.
-  void ends(std::optional<std::uint32_t> available = {});
+  void end_drain(std::optional<std::uint32_t> available = {});
 
   // For a memory policy that observes each access.
-  void reads(const std::byte* address, std::size_t size) {
+  void check_read(const std::byte* address, std::size_t size) {
     const std::size_t offset =
         reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data_.data());
     const bool inside = offset <= data_.size() && size <= data_.size() - offset;

@@ -15,10 +15,10 @@ class DrainWatchTest : public ::testing::Test {
  protected:
   template <class... Event>
   void drain(std::uint64_t moved, std::uint32_t available, const Event&... events) {
-    watch_.begins();
-    (watch_.event(PerfEvent{events}), ...);
+    watch_.begin_drain();
+    (watch_.check_event(PerfEvent{events}), ...);
     ring_.page.data_tail += moved;
-    watch_.ends(available);
+    watch_.end_drain(available);
   }
   Malformed malformed(Defect defect, std::size_t size, std::uint64_t at = 0) {
     const Sample bytes = ring_.slices(at, size);
@@ -46,12 +46,12 @@ TEST_F(DrainWatchTest, ADrainOfHostileBytesWithinTheRulesHasNoViolation) {
 }
 
 TEST_F(DrainWatchTest, MoreEventsThanRingSizeOver8ViolateBounded) {
-  watch_.begins();
+  watch_.begin_drain();
   for (std::size_t i = 0; i < HandRing::kSize / 8; ++i) {
-    watch_.event(malformed(Defect::UnexpectedType, 8));
+    watch_.check_event(malformed(Defect::UnexpectedType, 8));
   }
   EXPECT_FALSE(watch_.violation().has_value());
-  watch_.event(malformed(Defect::UnexpectedType, 8));
+  watch_.check_event(malformed(Defect::UnexpectedType, 8));
   expect(Invariant::bounded);
 }
 
@@ -102,13 +102,13 @@ TEST_F(DrainWatchTest, SlicesDoNotOverlap) {
 }
 
 TEST_F(DrainWatchTest, AnEventBeforeAnyDrainViolatesOnce) {
-  watch_.event(Lost{1});
+  watch_.check_event(Lost{1});
   expect(Invariant::once);
 }
 
 TEST_F(DrainWatchTest, AnEventAfterADrainViolatesOnce) {
   drain(0, 0);
-  watch_.event(Lost{1});
+  watch_.check_event(Lost{1});
   expect(Invariant::once);
 }
 
@@ -124,11 +124,11 @@ TEST_F(DrainWatchTest, TheTailMovesByWhatWasDeliveredAtTheLeast) {
 
 // data_tail must not move in a drain, not even by the events already delivered.
 TEST_F(DrainWatchTest, ATailThatMovesBetweenTwoEventsViolatesTailHonest) {
-  watch_.begins();
-  watch_.event(Lost{1});
+  watch_.begin_drain();
+  watch_.check_event(Lost{1});
   EXPECT_FALSE(watch_.violation().has_value());
   ring_.page.data_tail += 24;
-  watch_.event(Lost{1});
+  watch_.check_event(Lost{1});
   expect(Invariant::tail_honest);
 }
 
@@ -144,10 +144,10 @@ TEST_F(DrainWatchTest, ATailOffTheGridViolatesTailHonest) {
 
 // If the caller does not say how much was available, data_tail may end anywhere after BadPositions.
 TEST_F(DrainWatchTest, TheTailLeavesTheGridForBadPositionsOnly) {
-  watch_.begins();
-  watch_.event(malformed(Defect::BadPositions, 4096, 128));
+  watch_.begin_drain();
+  watch_.check_event(malformed(Defect::BadPositions, 4096, 128));
   ring_.page.data_tail += 0xffff'fffd;
-  watch_.ends();
+  watch_.end_drain();
   EXPECT_FALSE(watch_.violation().has_value()) << watch_.violation()->message;
   drain(27, 4096, Lost{1});
   expect(Invariant::tail_honest);
@@ -161,7 +161,7 @@ TEST_F(DrainWatchTest, ATailThatMovesWithoutAnEventViolatesTailHonest) {
 TEST_F(DrainWatchTest, ATailThatMovesBetweenDrainsViolatesTailHonest) {
   drain(0, 0);
   ring_.page.data_tail = 8;
-  watch_.begins();
+  watch_.begin_drain();
   expect(Invariant::tail_honest);
 }
 
@@ -170,8 +170,8 @@ TEST_F(DrainWatchTest, ASampleIsNoLongerThanARecord) {
   for (const std::size_t raw : {65516U, 65524U}) {
     const auto ring = std::make_unique<HandRingOf<std::size_t{1} << 17>>();
     DrainWatch watch{ring->page, ring->data};
-    watch.begins();
-    watch.event(ring->slices(12, raw));
+    watch.begin_drain();
+    watch.check_event(ring->slices(12, raw));
     EXPECT_EQ(watch.violation().has_value(), raw != 65516);
   }
 }
@@ -181,8 +181,8 @@ TEST_F(DrainWatchTest, ASkipBeyondOneRecordViolatesBounded) {
     const auto ring = std::make_unique<HandRingOf<std::size_t{1} << 17>>();
     DrainWatch watch{ring->page, ring->data};
     const Sample bytes = ring->slices(0, size);
-    watch.begins();
-    watch.event(Malformed{Defect::BadSample, bytes.head, bytes.tail});
+    watch.begin_drain();
+    watch.check_event(Malformed{Defect::BadSample, bytes.head, bytes.tail});
     EXPECT_EQ(watch.violation().has_value(), size != 65528);
   }
 }

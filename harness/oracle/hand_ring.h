@@ -25,17 +25,17 @@ namespace perfring::oracle {
 // Enters an accepted attempt into a ledger that has no ring.
 inline void accept(Ledger& ledger, std::uint32_t length, std::uint64_t position, std::uint64_t size,
                    std::uint64_t lost = 0, std::uint64_t tail = 0) {
-  ledger.begins({0, 0, length});
-  ledger.reserved(position, size, tail);
-  if (lost != 0) ledger.reported(lost);
-  ledger.ends(0);
+  ledger.begin_attempt({0, 0, length});
+  ledger.note_reservation(position, size, tail);
+  if (lost != 0) ledger.note_report(lost);
+  ledger.end_attempt(0);
 }
 
 // Enters an attempt that is refused because the ring is paused.
 inline void refuse(Ledger& ledger) {
-  ledger.begins({0, 0, 4});
-  ledger.refused(true);
-  ledger.ends(-ENOSPC);
+  ledger.begin_attempt({0, 0, 4});
+  ledger.note_refusal(true);
+  ledger.end_attempt(-ENOSPC);
 }
 
 template <std::size_t Size>
@@ -66,31 +66,31 @@ struct HandRingOf {
   Payload write(std::uint32_t length, std::uint64_t lost = 0) {
     const Payload payload{next_sequence++, 0, length};
     const std::uint64_t size = record_size(length) % 65536;
-    ledger.begins(payload);
-    ledger.reserved(head, size + (lost != 0 ? 24 : 0), page.data_tail);
-    if (lost != 0) ledger.reported(lost);
+    ledger.begin_attempt(payload);
+    ledger.note_reservation(head, size + (lost != 0 ? 24 : 0), page.data_tail);
+    if (lost != 0) ledger.note_report(lost);
     if (lost != 0) head += 24;
     std::vector<std::byte> bytes(length);
     fill(bytes, payload);
     for (std::size_t i = 0; i < length; ++i) data[(head + 12 + i) % kSize] = bytes[i];
     head += size;
-    ledger.ends(0);
+    ledger.end_attempt(0);
     return payload;
   }
 
   void refuse() {
-    ledger.begins({next_sequence++, 0, 16});
-    ledger.refused(true);
-    ledger.ends(-ENOSPC);
+    ledger.begin_attempt({next_sequence++, 0, 16});
+    ledger.note_refusal(true);
+    ledger.end_attempt(-ENOSPC);
   }
 
   // Runs a drain of these events that leaves data_tail at `tail`.
   template <class... Event>
   void drain_to(std::uint64_t tail, const Event&... events) {
-    checker.drain_begins();
-    (checker.delivered(PerfEvent{events}), ...);
+    checker.begin_drain();
+    (checker.check_delivery(PerfEvent{events}), ...);
     page.data_tail = tail;
-    checker.drain_ends();
+    checker.end_drain();
   }
 };
 

@@ -21,9 +21,9 @@ Ledger::Ledger(std::uint64_t size, Keep keep, std::uint64_t start, unsigned word
       overwritten_until_{start},
       records_(keep == Keep::Records ? 64 : 0) {}
 
-void Ledger::begins(const Payload& payload) {
+void Ledger::begin_attempt(const Payload& payload) {
   if (depth_ == attempts_.size()) throw std::logic_error{"attempts nested too deep"};
-  interrupted();
+  note_interruption();
   attempts_[depth_] = {};
   attempts_[depth_].payload = payload;
   attempts_[depth_].saw_losses = unreported_ != 0;
@@ -31,7 +31,7 @@ void Ledger::begins(const Payload& payload) {
   ++depth_;
 }
 
-void Ledger::ends(int rc) {
+void Ledger::end_attempt(int rc) {
   if (depth_ == 0) throw std::logic_error{"an attempt ended that did not begin"};
   const Attempt& attempt = attempts_[--depth_];
   const unsigned reservations = rc == 0 ? 1 : 0;
@@ -53,22 +53,22 @@ void Ledger::ends(int rc) {
   }
 }
 
-void Ledger::published(std::uint64_t data_head) {
+void Ledger::note_publication(std::uint64_t data_head) {
   published_ = position_ - ((position_ - data_head) & mask_);
   if (!shown_ || after(*published_, *shown_)) shown_ = published_;
 }
 
 // The kernel truncates data_tail to the width of its own positions.
-void Ledger::reads_tail(std::uint64_t data_tail) {
+void Ledger::note_tail_read(std::uint64_t data_tail) {
   if (depth_ == 0) throw std::logic_error{"a read of data_tail outside any attempt"};
   attempts_[depth_ - 1].unread = (position_ - data_tail) & mask_;
 }
 
-void Ledger::interrupted() {
+void Ledger::note_interruption() {
   for (std::size_t i = 0; i < depth_; ++i) attempts_[i].interrupted = true;
 }
 
-void Ledger::refused(bool paused) {
+void Ledger::note_refusal(bool paused) {
   if (depth_ != 0) {
     Attempt& attempt = attempts_[depth_ - 1];
     const auto why = unjustified_refusal({.length = attempt.payload.length,
@@ -103,7 +103,7 @@ void Ledger::unreported(std::uint64_t lost) {
 }
 
 // A LOST reports all losses so far, or 0 if an interrupt has reported them since the reservation.
-void Ledger::reported(std::uint64_t lost) {
+void Ledger::note_report(std::uint64_t lost) {
   if (depth_ == 0) throw std::logic_error{"a LOST outside any attempt"};
   Attempt& attempt = attempts_[depth_ - 1];
   if (!std::exchange(attempt.lost_count_pending, false) || lost != unreported_) {
@@ -116,7 +116,7 @@ void Ledger::reported(std::uint64_t lost) {
   if (pending) records_[slot(attempt.record)].lost = lost;
 }
 
-void Ledger::reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail) {
+void Ledger::note_reservation(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail) {
   if (depth_ == 0) throw std::logic_error{"a reservation outside any attempt"};
   Attempt& attempt = attempts_[depth_ - 1];
   ++attempt.reservations;

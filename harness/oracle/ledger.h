@@ -5,9 +5,10 @@
 // of the record. The ledger does its own arithmetic, from the description of the format
 // (KERNEL_FACTS.md).
 //
-// The producer calls begins(payload), then the kernel, then ends(rc). In between, the producer's
-// CPU reports when the kernel reads data_tail, and the kernel's tracepoints report the outcome:
-// reserved() and, if the reservation includes a LOST, reported(); or refused(). Attempts nest.
+// The producer calls begin_attempt(payload), then the kernel, then end_attempt(rc). In between, the
+// producer's CPU reports when the kernel reads data_tail, and the kernel's tracepoints report the
+// outcome: note_reservation() and, if the reservation includes a LOST, note_report(); or
+// note_refusal(). Attempts nest.
 //
 // Threads: used by one thread, the ring's writer. If the consumer runs in another thread, it must
 // join the writer before it reads the ledger, so that the ledger adds no ordering to the ring's
@@ -66,29 +67,29 @@ class Ledger : private FirstViolation {
   // needs Keep::Records, and pops the records.
   Ledger(std::uint64_t size, Keep keep, std::uint64_t start = 0, unsigned word_bits = 64);
 
-  void begins(const Payload& payload);
-  void ends(int rc);
+  void begin_attempt(const Payload& payload);
+  void end_attempt(int rc);
   // The kernel checks for room with this data_tail, or with a later one.
-  void reads_tail(std::uint64_t data_tail);
+  void note_tail_read(std::uint64_t data_tail);
   // Something other than an attempt changes the ring while attempts are under way, for example a
   // pause or a resume.
-  void interrupted();
+  void note_interruption();
   // The attempt got its reservation. `data_tail`: the position up to which the consumer has
   // released the ring, as the writer read it or, if known, its actual value.
-  void reserved(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
+  void note_reservation(std::uint64_t position, std::uint64_t size, std::uint64_t data_tail);
   // A LOST has reported this number of losses.
-  void reported(std::uint64_t lost);
+  void note_report(std::uint64_t lost);
   // The kernel refused the attempt: violates no_loss if there was room. `paused`: the ring is
   // paused now.
-  void refused(bool paused);
+  void note_refusal(bool paused);
   // Returns nullopt if a full or paused ring justifies the refusal (K12, K14, K41), else the
   // message of a no_loss violation.
   std::optional<std::string> unjustified_refusal(const Refusal& refusal) const;
   // The kernel stored data_head. Calling it is optional: without it, every reserved record counts
   // as published.
-  void published(std::uint64_t data_head);
+  void note_publication(std::uint64_t data_head);
   // A drain begins: any data_head from now on may be the one that it reads.
-  void drain_begins() { shown_ = published_; }
+  void begin_drain() { shown_ = published_; }
 
   const Totals& totals() const { return totals_; }
   // Losses that no LOST has reported yet.

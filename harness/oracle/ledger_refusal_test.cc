@@ -55,73 +55,73 @@ TEST(LedgerRefusalTest, ARefusalWithoutAReadOfDataTailNeedsAPausedRing) {
 // Refuses the attempt under way, which the ledger judges by the last data_tail that the attempt
 // read. Returns the message of the violation, or "".
 std::string found_of_a_refusal(Ledger& ledger, bool paused = false) {
-  ledger.refused(paused);
-  ledger.ends(-ENOSPC);
+  ledger.note_refusal(paused);
+  ledger.end_attempt(-ENOSPC);
   return ledger.violation() ? ledger.violation()->message : "";
 }
 
 TEST(LedgerRefusalTest, AnAttemptRefusedWithFreeSpaceViolatesNoLoss) {
   Ledger empty = ring_of_4096();
-  empty.begins({0, 0, 4});
-  empty.reads_tail(0);
+  empty.begin_attempt({0, 0, 4});
+  empty.note_tail_read(0);
   EXPECT_EQ(found_of_a_refusal(empty), "16 bytes were refused, with 0 of 4096 unread");
   EXPECT_EQ(violated(empty), Invariant::no_loss);
 
   Ledger emptied = ring_of_4096();
   accept(emptied, 4068, 0, 4080);
-  emptied.begins({1, 0, 4});
-  emptied.reads_tail(0);
-  emptied.reads_tail(4080);
+  emptied.begin_attempt({1, 0, 4});
+  emptied.note_tail_read(0);
+  emptied.note_tail_read(4080);
   EXPECT_NE(found_of_a_refusal(emptied), "");
 
   Ledger not_read = ring_of_4096();
-  not_read.begins({0, 0, 4});
+  not_read.begin_attempt({0, 0, 4});
   EXPECT_EQ(found_of_a_refusal(not_read), "refused, though the ring is not paused");
 }
 
 TEST(LedgerRefusalTest, AnAttemptRefusedByAFullOrPausedRingIsNoViolation) {
   Ledger full = ring_of_4096();
   accept(full, 4068, 0, 4080);
-  full.begins({1, 0, 4});
-  full.reads_tail(0);
+  full.begin_attempt({1, 0, 4});
+  full.note_tail_read(0);
   EXPECT_EQ(found_of_a_refusal(full), "");
 
   Ledger paused = ring_of_4096();
-  paused.begins({0, 0, 4});
+  paused.begin_attempt({0, 0, 4});
   EXPECT_EQ(found_of_a_refusal(paused, true), "");
 
   Ledger resumed = ring_of_4096();
-  resumed.begins({0, 0, 4});
-  resumed.interrupted();
+  resumed.begin_attempt({0, 0, 4});
+  resumed.note_interruption();
   EXPECT_EQ(found_of_a_refusal(resumed), "");
 
   // A 32-bit kernel truncates data_tail.
   Ledger crossing = ring_of_4096(0xffff'f800, 32);
   accept(crossing, 4068, 0xffff'f800, 4080, 0, 0xffff'f800);
-  crossing.begins({1, 0, 4});
-  crossing.reads_tail(0xffff'f800);
+  crossing.begin_attempt({1, 0, 4});
+  crossing.note_tail_read(0xffff'f800);
   EXPECT_EQ(found_of_a_refusal(crossing), "");
 
   // A data_tail past the head is the consumer's fault.
   Ledger past = ring_of_4096();
-  past.begins({0, 0, 4});
-  past.reads_tail(8);
+  past.begin_attempt({0, 0, 4});
+  past.note_tail_read(8);
   EXPECT_EQ(found_of_a_refusal(past), "");
 }
 
 // Only an interrupt during an attempt excuses the attempt.
 TEST(LedgerRefusalTest, AnInterruptExcusesTheAttemptsUnderWayOnly) {
   Ledger ledger = ring_of_4096();
-  ledger.begins({0, 0, 4});
+  ledger.begin_attempt({0, 0, 4});
   accept(ledger, 4, 0, 16);
-  ledger.reserved(16, 16, 0);
-  ledger.ends(0);
-  ledger.interrupted();
-  ledger.begins({1, 0, 4});
+  ledger.note_reservation(16, 16, 0);
+  ledger.end_attempt(0);
+  ledger.note_interruption();
+  ledger.begin_attempt({1, 0, 4});
   EXPECT_EQ(found_of_a_refusal(ledger), "refused, though the ring is not paused");
 
   Ledger outer = ring_of_4096();
-  outer.begins({0, 0, 4});
+  outer.begin_attempt({0, 0, 4});
   accept(outer, 4, 0, 16);
   EXPECT_EQ(found_of_a_refusal(outer), "") << "it may have found the ring paused";
 }
@@ -132,20 +132,20 @@ TEST(LedgerRefusalTest, AnInterruptExcusesTheAttemptsUnderWayOnly) {
 TEST(LedgerRefusalTest, AnInterruptMayReportTheLosses) {
   Ledger before = ring_of_4096();
   refuse(before);
-  before.begins({1, 0, 4});
+  before.begin_attempt({1, 0, 4});
   accept(before, 4, 0, 40, 1);
-  before.reserved(40, 40, 0);
-  before.reported(0);
-  before.ends(0);
+  before.note_reservation(40, 40, 0);
+  before.note_report(0);
+  before.end_attempt(0);
   EXPECT_EQ(before.violation(), std::nullopt);
 
   Ledger after = ring_of_4096();
   refuse(after);
-  after.begins({1, 0, 4});
-  after.reserved(0, 40, 0);
+  after.begin_attempt({1, 0, 4});
+  after.note_reservation(0, 40, 0);
   accept(after, 4, 40, 40, 1);
-  after.reported(0);
-  after.ends(0);
+  after.note_report(0);
+  after.end_attempt(0);
   EXPECT_EQ(after.violation(), std::nullopt);
   EXPECT_EQ(after.front().lost, 0U);
   after.pop();
@@ -156,11 +156,11 @@ TEST(LedgerRefusalTest, AnInterruptMayReportTheLosses) {
 TEST(LedgerRefusalTest, AnInterruptMayAddToTheLosses) {
   Ledger ledger = ring_of_4096();
   refuse(ledger);
-  ledger.begins({1, 0, 4});
-  ledger.reserved(0, 40, 0);
+  ledger.begin_attempt({1, 0, 4});
+  ledger.note_reservation(0, 40, 0);
   refuse(ledger);
-  ledger.reported(2);
-  ledger.ends(0);
+  ledger.note_report(2);
+  ledger.end_attempt(0);
   EXPECT_EQ(ledger.violation(), std::nullopt);
   EXPECT_EQ(ledger.front().lost, 2U);
 }
@@ -170,44 +170,44 @@ TEST(LedgerRefusalTest, AnInterruptMayAddToTheLosses) {
 TEST(LedgerRefusalTest, AnInterruptDoesNotExcuseAnyLost) {
   Ledger all_along = ring_of_4096();
   refuse(all_along);
-  all_along.begins({1, 0, 4});
+  all_along.begin_attempt({1, 0, 4});
   refuse(all_along);
-  all_along.reserved(0, 16, 0);
+  all_along.note_reservation(0, 16, 0);
   EXPECT_EQ(violated(all_along), Invariant::no_loss);
 
   Ledger not_yet = ring_of_4096();
-  not_yet.begins({1, 0, 4});
+  not_yet.begin_attempt({1, 0, 4});
   refuse(not_yet);
-  not_yet.reserved(0, 16, 0);
+  not_yet.note_reservation(0, 16, 0);
   EXPECT_EQ(not_yet.violation(), std::nullopt) << "rb->lost was read before";
 
   Ledger never = ring_of_4096();
-  never.begins({1, 0, 4});
+  never.begin_attempt({1, 0, 4});
   accept(never, 4, 0, 16);
-  never.reserved(16, 40, 0);
+  never.note_reservation(16, 40, 0);
   EXPECT_EQ(violated(never), Invariant::no_loss);
 }
 
 TEST(LedgerRefusalTest, AReservedLostIsWrittenExactlyOnce) {
   Ledger silent = ring_of_4096();
   refuse(silent);
-  silent.begins({0, 0, 4});
-  silent.reserved(0, 40, 0);
-  silent.ends(0);
+  silent.begin_attempt({0, 0, 4});
+  silent.note_reservation(0, 40, 0);
+  silent.end_attempt(0);
   EXPECT_EQ(violated(silent), Invariant::no_loss);
 
   Ledger twice = ring_of_4096();
   refuse(twice);
-  twice.begins({0, 0, 4});
-  twice.reserved(0, 40, 0);
-  twice.reported(1);
-  twice.reported(0);
+  twice.begin_attempt({0, 0, 4});
+  twice.note_reservation(0, 40, 0);
+  twice.note_report(1);
+  twice.note_report(0);
   EXPECT_EQ(violated(twice), Invariant::no_loss);
 
   Ledger without = ring_of_4096();
-  without.begins({0, 0, 4});
-  without.reserved(0, 16, 0);
-  without.reported(0);
+  without.begin_attempt({0, 0, 4});
+  without.note_reservation(0, 16, 0);
+  without.note_report(0);
   EXPECT_EQ(violated(without), Invariant::no_loss);
 }
 

@@ -15,8 +15,8 @@ TEST(LedgerTest, CountsAttemptsByTheirAnswer) {
   refuse(ledger);
   refuse(ledger);
   accept(ledger, 100, 16, 24 + 112, 2);
-  ledger.begins({0, 0, 4});
-  ledger.ends(-EBUSY);
+  ledger.begin_attempt({0, 0, 4});
+  ledger.end_attempt(-EBUSY);
   EXPECT_EQ(ledger.violation(), std::nullopt);
   EXPECT_EQ(ledger.totals().accepted, 2U);
   EXPECT_EQ(ledger.totals().lost, 2U);
@@ -47,7 +47,7 @@ TEST(LedgerTest, PositionsOfA32BitKernelWrap) {
   EXPECT_EQ(ledger.position(), 0x100000010U);
   accept(ledger, 4, 0x10, 16, 0, 0x10);  // data_tail truncated to the kernel's word works as well
   EXPECT_EQ(ledger.violation(), std::nullopt);
-  ledger.published(0x10);
+  ledger.note_publication(0x10);
   EXPECT_EQ(ledger.published(), 0x100000010U);
 }
 
@@ -56,13 +56,13 @@ TEST(LedgerTest, PositionsOfA32BitKernelWrap) {
 TEST(LedgerTest, PublishedFollowsADataHeadThatGoesBackward) {
   Ledger ledger = ring_of_4096(0xffffffe0, 32);
   for (std::uint64_t i = 0; i < 4; ++i) accept(ledger, 4, 0xffffffe0 + 16 * i, 16, 0, 0xffffffe0);
-  ledger.published(0x10);  // past 4 GiB
+  ledger.note_publication(0x10);  // past 4 GiB
   EXPECT_EQ(ledger.published(), 0x100000010U);
-  ledger.published(0);
+  ledger.note_publication(0);
   EXPECT_EQ(ledger.published(), 0x100000000U);
-  ledger.published(0xfffffff0);
+  ledger.note_publication(0xfffffff0);
   EXPECT_EQ(ledger.published(), 0xfffffff0U);
-  ledger.published(0x20);
+  ledger.note_publication(0x20);
   EXPECT_EQ(ledger.published(), 0x100000020U);
 }
 
@@ -90,7 +90,7 @@ TEST(LedgerTest, ANestedLostOfAnotherCountIsAViolation) {
   for (const unsigned depth : {1U, 2U}) {
     for (const std::uint64_t count : {1U, 2U, 3U}) {
       Ledger ledger = ring_of_4096();
-      for (std::uint64_t i = 0; i < depth; ++i) ledger.begins({i, 0, 4});
+      for (std::uint64_t i = 0; i < depth; ++i) ledger.begin_attempt({i, 0, 4});
       refuse(ledger);
       refuse(ledger);
       accept(ledger, 4, 0, 40, count);
@@ -105,21 +105,21 @@ TEST(LedgerTest, ANestedLostOfAnotherCountIsAViolation) {
 
 TEST(LedgerTest, AReturnCodeThatTheTracepointsContradictIsAViolation) {
   Ledger accepted = ring_of_4096();
-  accepted.begins({0, 0, 4});
-  accepted.ends(0);
+  accepted.begin_attempt({0, 0, 4});
+  accepted.end_attempt(0);
   EXPECT_EQ(violated(accepted), Invariant::no_loss);
 
   Ledger uncounted = ring_of_4096();
-  uncounted.begins({0, 0, 4});
-  uncounted.ends(-ENOSPC);
+  uncounted.begin_attempt({0, 0, 4});
+  uncounted.end_attempt(-ENOSPC);
   EXPECT_EQ(violated(uncounted), Invariant::no_loss);
 
   for (const int rc : {0, -ENOSPC}) {
     Ledger both = ring_of_4096();
-    both.begins({0, 0, 4});
-    both.reserved(0, 16, 0);
-    both.refused(true);
-    both.ends(rc);
+    both.begin_attempt({0, 0, 4});
+    both.note_reservation(0, 16, 0);
+    both.note_refusal(true);
+    both.end_attempt(rc);
     EXPECT_EQ(violated(both), Invariant::no_loss) << rc;
   }
 }
@@ -173,8 +173,8 @@ TEST(LedgerTest, KeepsRecordsInOrderHoweverManyThereAre) {
 
 TEST(LedgerTest, ContainsComparesSequenceAndStream) {
   Ledger ledger = ring_of_4096();
-  ledger.begins({5, 1, 4});
-  ledger.reserved(0, 16, 0);
+  ledger.begin_attempt({5, 1, 4});
+  ledger.note_reservation(0, 16, 0);
   EXPECT_TRUE(ledger.contains({5, 1, 4}));
   EXPECT_FALSE(ledger.contains({5, 2, 4}));
   EXPECT_FALSE(ledger.contains({6, 1, 4}));
@@ -186,15 +186,15 @@ TEST(LedgerTest, ContainsComparesSequenceAndStream) {
 TEST(LedgerTest, ALostReportedAfterItsRecordWasPoppedChangesNoOther) {
   Ledger ledger{std::uint64_t{1} << 20, Ledger::Keep::Records};
   refuse(ledger);
-  ledger.begins({0, 0, 4});
-  ledger.reserved(0, 40, 0);
+  ledger.begin_attempt({0, 0, 4});
+  ledger.note_reservation(0, 40, 0);
   ledger.pop();
   accept(ledger, 4, 40, 40, 1);
   for (std::uint64_t i = 0; i < 62; ++i) accept(ledger, 4, 80 + 16 * i, 16);
   refuse(ledger);
   accept(ledger, 4, 80 + 16 * 62, 40, 1);
-  ledger.reported(0);
-  ledger.ends(0);
+  ledger.note_report(0);
+  ledger.end_attempt(0);
   EXPECT_EQ(ledger.violation(), std::nullopt);
   for (int i = 0; i < 63; ++i) ledger.pop();
   EXPECT_EQ(ledger.front().lost, 1U);

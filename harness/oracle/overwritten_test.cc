@@ -22,10 +22,10 @@ TEST(LedgerOverwrittenTest, ASpillOverwritesUnreadRecords) {
   Ledger larger{131072, Ledger::Keep::Records};
   accept(larger, 65525, 0, 8);
   EXPECT_EQ(larger.overwritten_until(), 0U) << "there was room for all of it";
-  larger.begins({0, 0, 65525});
-  larger.reserved(8, 8, 0);
+  larger.begin_attempt({0, 0, 65525});
+  larger.note_reservation(8, 8, 0);
   accept(larger, 4, 16, 16);  // an interrupt, over which the spill continues
-  larger.ends(0);
+  larger.end_attempt(0);
   EXPECT_EQ(larger.overwritten_until(), 32U);
 }
 
@@ -42,23 +42,23 @@ TEST(LedgerOverwrittenTest, ASpillBehindALostStartsBehindIt) {
 
 TEST(LedgerOverwrittenTest, ASpillOverwritesNoInterruptPastItsEnd) {
   Ledger ledger{262144, Ledger::Keep::Records};
-  ledger.begins({0, 0, 65525});
-  ledger.reserved(0, 8, 0);  // 65544 bytes from 0 on
+  ledger.begin_attempt({0, 0, 65525});
+  ledger.note_reservation(0, 8, 0);  // 65544 bytes from 0 on
   accept(ledger, 65516, 8, 65528);
   accept(ledger, 4, 65536, 16);
   EXPECT_EQ(ledger.overwritten_until(), 65552U) << "of which it overwrites the first half";
   accept(ledger, 4, 65552, 16);
   EXPECT_EQ(ledger.overwritten_until(), 65552U);
-  ledger.ends(0);
+  ledger.end_attempt(0);
 }
 
 // The outer spill overwrites the interrupt, and the interrupt's interrupt.
 TEST(LedgerOverwrittenTest, ASpillOverwritesInterruptsOfItsInterrupts) {
   Ledger ledger{131072, Ledger::Keep::Records};
-  ledger.begins({0, 0, 65525});
-  ledger.reserved(0, 8, 0);
-  ledger.begins({1, 0, 4});
-  ledger.reserved(8, 16, 0);
+  ledger.begin_attempt({0, 0, 65525});
+  ledger.note_reservation(0, 8, 0);
+  ledger.begin_attempt({1, 0, 4});
+  ledger.note_reservation(8, 16, 0);
   EXPECT_EQ(ledger.overwritten_until(), 24U);
   accept(ledger, 4, 24, 16);
   EXPECT_EQ(ledger.overwritten_until(), 40U);
@@ -86,12 +86,12 @@ TEST_F(CheckerOverwrittenTest, OversizePayloadsAreMalformed) {
 TEST_F(CheckerOverwrittenTest, ASampleThatASpillOverwritesDuringTheCallbackIsNoViolation) {
   ring_.write(36);
   const PerfEvent event = ring_.sample_at(0, 36);
-  ring_.checker.drain_begins();
-  ring_.checker.delivered(event);
+  ring_.checker.begin_drain();
+  ring_.checker.check_delivery(event);
   ring_.write(65524);
-  ring_.checker.finished_with(event);
+  ring_.checker.check_finished(event);
   ring_.page.data_tail = 48;
-  ring_.checker.drain_ends();
+  ring_.checker.end_drain();
   expect_good();
   EXPECT_EQ(ring_.checker.received().delivered, 1u);
 }

@@ -99,7 +99,7 @@ bool holds(const Sample& sample, const Payload& payload) {
          matches(sample.tail.first(payload.length - in_head), words, in_head);
 }
 
-std::optional<Payload> claimed(const Sample& sample) {
+std::optional<Payload> claimed_payload(const Sample& sample) {
   auto words = sample.as<std::array<std::uint64_t, kSelfDescribing / 8>>();
   if (!words) return std::nullopt;
   for (std::uint64_t& word : *words) word = in_order(little(word), std::endian::native);

@@ -43,7 +43,7 @@ bool holds(const Sample& sample, const Payload& payload);
 
 // Returns the payload that the sample's first bytes name, or nullopt if the sample is too short to
 // name one. The rest of the sample may differ from that payload: see holds().
-std::optional<Payload> claimed(const Sample& sample);
+std::optional<Payload> claimed_payload(const Sample& sample);
 
 // Returns the size of a sample's raw data for a payload of this length, padding included.
 constexpr std::uint64_t raw_size(std::uint64_t length) {

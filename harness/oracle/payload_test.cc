@@ -84,8 +84,9 @@ TEST(OraclePayloadTest, ARawSizeOfAnotherLengthDoesNotHold) {
 TEST(OraclePayloadTest, ASampleClaimsThePayloadThatItHolds) {
   const Payload payload{0x1122334455667788, 0xaabbccdd, 21};
   const auto bytes = filled(payload, 7);
-  for (std::size_t at = 0; at <= bytes.size(); ++at) EXPECT_EQ(claimed(split(bytes, at)), payload);
-  EXPECT_EQ(claimed(split(filled({1, 2, 12}, 0), 3)), std::nullopt);
+  for (std::size_t at = 0; at <= bytes.size(); ++at)
+    EXPECT_EQ(claimed_payload(split(bytes, at)), payload);
+  EXPECT_EQ(claimed_payload(split(filled({1, 2, 12}, 0), 3)), std::nullopt);
 }
 
 // Machines of one byte order write the same bytes: sequence, length, stream, then a body.
@@ -151,10 +152,10 @@ class StreamCheckerTest : public ::testing::Test {
   }
   template <class... Event>
   void drain(StreamChecker& checker, const Event&... events) {
-    checker.drain_begins();
-    (checker.delivered(PerfEvent{events}), ...);
+    checker.begin_drain();
+    (checker.check_delivery(PerfEvent{events}), ...);
     ring_.page.data_tail += 32 * sizeof...(events);
-    checker.drain_ends();
+    checker.end_drain();
   }
   static void expect(const StreamChecker& checker, Invariant invariant) {
     ASSERT_TRUE(checker.violation().has_value());
@@ -286,10 +287,10 @@ TEST_F(StreamCheckerTest, StreamsBesideItsOwnAreUnknown) {
 }
 
 TEST_F(StreamCheckerTest, ATailThatMovesDuringADrainViolatesTailHonest) {
-  one_.drain_begins();
+  one_.begin_drain();
   ring_.page.data_tail = 32;
-  one_.delivered(ring_.slices(0, 12));  // too short to name a payload, but the tail is reported
-                                        // first
+  one_.check_delivery(ring_.slices(0, 12));  // too short to name a payload, but the tail is
+                                             // reported first
   one_.settle({.accepted = 7}, 0);
   expect(one_, Invariant::tail_honest);
 }

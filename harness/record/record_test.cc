@@ -14,11 +14,11 @@
 #include <string>
 #include <system_error>
 
-#include "harness/record/known.h"
+#include "harness/record/known_fields.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 #include "perfring/record/to_string.h"
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {
 namespace {
@@ -170,7 +170,7 @@ TEST_F(RecordVectorsTest, AnyOtherLayoutDecodesWithinTheRecordsBytes) {
 
 // Hand-made perf.data files: whole, cut at every byte, damaged, and in other formats.
 
-using testing::Made;
+using testing::RecordBuilder;
 using testing::trailing;
 
 std::string text_of(const std::vector<std::byte>& bytes) {
@@ -186,8 +186,9 @@ PerfDataEvent event_of(std::uint64_t sample_type, std::vector<std::uint64_t> ids
 // Returns a COMM from the event with id 7, a SAMPLE from the event with id 9, and perf's own
 // FINISHED_ROUND.
 std::string records() {
-  return text_of(Made{PERF_RECORD_COMM}.u32(1).u32(2).text("sh").u64(33).u64(7).bytes()) +
-         text_of(Made{PERF_RECORD_SAMPLE}.u64(9).u64(0x1000).bytes()) + text_of(Made{68}.bytes());
+  return text_of(RecordBuilder{PERF_RECORD_COMM}.u32(1).u32(2).text("sh").u64(33).u64(7).bytes()) +
+         text_of(RecordBuilder{PERF_RECORD_SAMPLE}.u64(9).u64(0x1000).bytes()) +
+         text_of(RecordBuilder{68}.bytes());
 }
 const std::vector<PerfDataEvent> kEvents{
     event_of(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME, {5, 7}),
@@ -299,7 +300,8 @@ TEST(PerfDataTest, AFileThatCannotBeReadIsRefusedWithTheReason) {
 }
 
 TEST(PerfDataTest, AuxDataBehindARecordArePassedOver) {
-  const std::string aux = text_of(Made{71}.u64(16).u64(0).bytes()) + std::string(16, '\xff');
+  const std::string aux =
+      text_of(RecordBuilder{71}.u64(16).u64(0).bytes()) + std::string(16, '\xff');
   const std::string file = file_of(kEvents, aux + records());
   auto read = PerfData::over(file);
   ASSERT_TRUE(read) << read.error();
@@ -316,17 +318,17 @@ TEST(PerfDataTest, TheFormOfAPipeIsRead) {
   std::memcpy(&file[8], &size, sizeof size);
   std::size_t first = 0;  // the end of the first event
   for (const PerfDataEvent& each : kEvents) {
-    Made made{64};
+    RecordBuilder builder{64};
     for (std::size_t at = 0; at < sizeof each.attr; at += 8) {
       std::uint64_t word = 0;
       std::memcpy(&word, reinterpret_cast<const std::byte*>(&each.attr) + at, sizeof word);
-      made.u64(word);
+      builder.u64(word);
     }
-    for (const std::uint64_t id : each.ids) made.u64(id);
-    file += text_of(made.bytes());
+    for (const std::uint64_t id : each.ids) builder.u64(id);
+    file += text_of(builder.bytes());
     if (first == 0) first = file.size();
   }
-  file += text_of(Made{66}.u32(16).u32(0).bytes()) + std::string(16, '\xff');
+  file += text_of(RecordBuilder{66}.u32(16).u32(0).bytes()) + std::string(16, '\xff');
   file += records();
   auto read = PerfData::over(file);
   ASSERT_TRUE(read) << read.error();
@@ -353,9 +355,9 @@ TEST(PerfDataTest, AFileLargerThanWhatIsReadAtOnceIsReadWhole) {
   std::string data;
   std::size_t expected = 0;
   for (std::size_t words = 1; data.size() < (5 << 20); words = words * 5 % 8191) {
-    Made made{63};
-    for (std::size_t i = 0; i < words; ++i) made.u64(words);
-    data += text_of(made.bytes());
+    RecordBuilder builder{63};
+    for (std::size_t i = 0; i < words; ++i) builder.u64(words);
+    data += text_of(builder.bytes());
     ++expected;
   }
   const std::string file = file_of({kEvents.back()}, data);

@@ -25,7 +25,7 @@ ScriptRun::ScriptRun(const script::Settings& settings, std::span<std::byte> memo
       ledger_{ring().rb().data_size(), oracle::Ledger::Keep::Records, settings.start,
               settings.word == kernel::Word::k32 ? 32U : 64U},
       checker_{ring().page(), ring().data(), ledger_} {
-  ledger_.published(settings.start);  // from here on, a reservation alone does not publish
+  ledger_.note_publication(settings.start);  // from here on, a reservation alone does not publish
 }
 
 std::int64_t ScriptRun::run(std::span<const Step> steps) {
@@ -66,7 +66,7 @@ void ScriptRun::nested(bool at_a_moment, std::span<const Step> step_and_nested) 
     return;
   }
   interrupted_ = true;
-  ledger_.interrupted();
+  ledger_.note_interruption();
   perform(step_and_nested);
 }
 
@@ -101,14 +101,14 @@ std::int64_t ScriptRun::output(const Step& step) {
   const oracle::Payload payload{sequence_++, 0, length};
   oracle::fill(bytes, payload);
   if (oracle::record_size(length) > 65535) oversize_ = true;
-  ledger_.begins(payload);
+  ledger_.begin_attempt(payload);
   int rc = 0;
   try {
     rc = emit(ring().index(step.second), bytes);
   } catch (const Died&) {
     return 0;  // the output is never finished
   }
-  ledger_.ends(rc);
+  ledger_.end_attempt(rc);
   expect_announced(rc);
   return rc;
 }
@@ -131,8 +131,8 @@ std::int64_t ScriptRun::drain(const Step& step) {
   if (checker_.in_drain() || step.number == 0) return 0;
   std::uint64_t events = 0;
   bool over = false;
-  const Observing observing{*this};
-  checker_.drain_begins();
+  const ObserverScope observing{*this};
+  checker_.begin_drain();
   try {
     try_fold([&](Unit, const PerfEvent& event) -> ControlFlow<> {
       if (over) violate(Invariant::once, "an event was delivered after the drain's last");
@@ -144,16 +144,16 @@ std::int64_t ScriptRun::drain(const Step& step) {
     });
   } catch (const Thrown&) {
   }
-  checker_.drain_ends();
+  checker_.end_drain();
   return static_cast<std::int64_t>(events);
 }
 
 void ScriptRun::deliver(const PerfEvent& event) {
-  checker_.delivered(event);
+  checker_.check_delivery(event);
   if (stopped()) return;
   if (on_event) on_event(event);
   moment();
-  checker_.finished_with(event);
+  checker_.check_finished(event);
 }
 
 std::int64_t ScriptRun::poll(const Step& step) {
@@ -185,7 +185,7 @@ void ScriptRun::settle() {
   }
 }
 
-void ScriptRun::published(std::uint64_t data_head) {
+void ScriptRun::note_publication(std::uint64_t data_head) {
   if (data_head % 8 == 0) return;
   violate(Invariant::no_invention, fmt::format("data_head {:#x} was published", data_head));
 }
@@ -197,7 +197,7 @@ void ScriptRun::on_commit(SharedPosition data_tail) {
 
 void ScriptRun::on_read(const std::byte* address, std::size_t size) {
   if (address != reinterpret_cast<const std::byte*>(&ring().page().data_tail)) {
-    checker_.reads(address, size);
+    checker_.check_read(address, size);
   }
 }
 

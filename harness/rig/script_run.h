@@ -19,8 +19,8 @@
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
 #include "harness/program/verdict.h"
-#include "harness/rig/ends.h"
 #include "harness/rig/simulated_kernel.h"
+#include "harness/rig/watched_cpu.h"
 #include "harness/script/script.h"
 #include "perfring/ring/ring.h"
 
@@ -90,7 +90,7 @@ class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
 
   // Called by ScriptCpu.
   void moment();
-  void published(std::uint64_t data_head);
+  void note_publication(std::uint64_t data_head);
 
   void on_read(const std::byte* address, std::size_t size) override;
   void on_commit(SharedPosition data_tail) override;
@@ -118,7 +118,7 @@ struct ScriptCpu : LedgerCpu<> {
 
   void step() { run.moment(); }
   void write_once(__u64& data_head, __u64 value) {
-    run.published(value);
+    run.note_publication(value);
     LedgerCpu::write_once(data_head, value);
   }
 };

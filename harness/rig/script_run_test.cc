@@ -10,7 +10,7 @@
 #include "harness/faults/kernel_faults.h"
 #include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
-#include "harness/rig/faults.h"
+#include "harness/rig/script_faults.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
 #include "perfring/testing/by_cursor.h"

@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "harness/simulator/consumer.h"
-#include "harness/simulator/producer.h"
+#include "harness/simulator/simulated_consumer.h"
+#include "harness/simulator/simulated_producer.h"
 #include "harness/simulator/simulation.h"
 #include "harness/simulator/site.h"
 #include "harness/simulator/world.h"
@@ -35,7 +35,7 @@ class Engine {
 
   void before_turn();
   void look_for_violation();
-  void drain_what_is_left();
+  void drain_rest();
   SimulationOutcome outcome() const;
 
   const Observer& observer_;
@@ -51,10 +51,10 @@ class Engine {
 };
 
 // Each CPU has its own consumer, regardless of the settings.
-using MakesDrain = std::unique_ptr<AnyDrain> (*)(Site&);
-using MakesWriter = std::unique_ptr<Writer> (*)(Site&);
+using DrainFactory = std::unique_ptr<AnyDrain> (*)(Site&);
+using WriterFactory = std::unique_ptr<Writer> (*)(Site&);
 SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observer,
-                                MakesDrain makes_drain, MakesWriter makes_producer,
+                                DrainFactory drain_factory, WriterFactory writer_factory,
                                 bool sound_writers);
 
 // With a kernel on Cpu `C`. `D` drains: an AnyDrain that is constructed from a Site&.

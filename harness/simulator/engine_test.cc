@@ -10,9 +10,9 @@
 
 #include "harness/faults/kernel_faults.h"
 #include "harness/program/sanitizers.h"
-#include "harness/simulator/consumer.h"
 #include "harness/simulator/engine.h"
-#include "harness/simulator/producer.h"
+#include "harness/simulator/simulated_consumer.h"
+#include "harness/simulator/simulated_producer.h"
 #include "harness/simulator/site.h"
 #include "harness/simulator/world.h"
 
@@ -35,23 +35,23 @@ class Silent final : public Writer {
     act_(*this);
   }
 
-  void begin() { site_.begins({sequence_++, 0, 4}); }
+  void begin() { site_.begin_attempt({sequence_++, 0, 4}); }
   void accept() {
-    site_.reserved(head_, 16);
+    site_.note_reservation(head_, 16);
     head_ += 16;
     site_.page().data_head = head_;
-    site_.ends(0);
+    site_.end_attempt(0);
   }
   void refuse() {
-    site_.ledger().refused(true);
-    site_.ends(-ENOSPC);
+    site_.ledger().note_refusal(true);
+    site_.end_attempt(-ENOSPC);
   }
   // Returns true if the consumer's sleep counts as a violation by the kernel.
   bool is_found() {
     site_.check_awake();
     return site_.judge().violation().has_value();
   }
-  void drain_begins() { site_.drains().begins(); }
+  void begin_drain() { site_.drains().begin_drain(); }
 
  private:
   Site& site_;
@@ -89,7 +89,7 @@ TEST(SiteTest, TheKernelsOwnGapExcusesASleeperUntilTheNextDrain) {
     writer.accept();
     writer.refuse();
     EXPECT_FALSE(writer.is_found());
-    writer.drain_begins();
+    writer.begin_drain();
     EXPECT_TRUE(writer.is_found()) << "the consumer has seen the ring since";
   }));
 }
@@ -110,7 +110,7 @@ TEST(SiteTest, ARefusalThatWasNotInterruptedExcusesNoSleeper) {
     writer.begin();
     writer.accept();
     writer.refuse();
-    writer.drain_begins();
+    writer.begin_drain();
     writer.begin();
     writer.refuse();
     EXPECT_TRUE(writer.is_found());
@@ -133,11 +133,11 @@ TEST(HostileJudgeTest, ATailPastTheHeadThatTheDrainReadIsAViolation) {
   for (const std::uint32_t head : {16U, 24U}) {
     World world{1, settings_of("hostile"), 1000};
     Site site{world, 0};
-    site.drains().begins();
-    site.drains().saw_head(head);
-    site.drains().delivered(Malformed{Defect::UnexpectedType, site.data().first(16), {}});
+    site.drains().begin_drain();
+    site.drains().note_head(head);
+    site.drains().check_delivery(Malformed{Defect::UnexpectedType, site.data().first(16), {}});
     site.page().data_tail = 24;
-    site.drains().ends();
+    site.drains().end_drain();
     EXPECT_EQ(site.judge().violation().has_value(), head == 16);
   }
 }
@@ -194,19 +194,19 @@ struct OneRecord {
     const oracle::Payload payload{sequence++, 0, 40};
     std::byte bytes[40];
     oracle::fill(bytes, payload);
-    site.begins(payload);
-    site.ends(kernel::bpf_perf_event_output(cpu, site.map(), BPF_F_CURRENT_CPU, bytes));
+    site.begin_attempt(payload);
+    site.end_attempt(kernel::bpf_perf_event_output(cpu, site.map(), BPF_F_CURRENT_CPU, bytes));
   }
 
   Sample drain() {
     Sample kept{};
-    site.drains().begins();
+    site.drains().begin_drain();
     RingDrain<>{site}.drain([&](const PerfEvent& event) {
-      site.drains().delivered(event);
+      site.drains().check_delivery(event);
       kept = std::get<Sample>(event);
       return true;
     });
-    site.drains().ends();
+    site.drains().end_drain();
     return kept;
   }
 

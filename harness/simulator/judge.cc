@@ -15,19 +15,23 @@ class LedgerJudge final : public Judge {
   LedgerJudge(const perf_event_mmap_page& page, Bytes data, oracle::Ledger& ledger)
       : checker_{page, data, ledger} {}
 
-  void drain_begins() override { checker_.drain_begins(); }
-  void delivered(const PerfEvent& event) override { checker_.delivered(event); }
-  void finished_with(const PerfEvent& event) override { checker_.finished_with(event); }
-  void drain_ends(std::optional<std::uint32_t>) override { checker_.drain_ends(); }
-  void reads(const std::byte* address, std::size_t size) override { checker_.reads(address, size); }
+  void begin_drain() override { checker_.begin_drain(); }
+  void check_delivery(const PerfEvent& event) override { checker_.check_delivery(event); }
+  void check_finished(const PerfEvent& event) override { checker_.check_finished(event); }
+  void end_drain(std::optional<std::uint32_t>) override { checker_.end_drain(); }
+  void check_read(const std::byte* address, std::size_t size) override {
+    checker_.check_read(address, size);
+  }
   void settle() override { checker_.settle(); }
 
   const oracle::Received& received() const override { return checker_.received(); }
   std::uint64_t released() const override { return checker_.released(); }
-  bool knows_the_bytes() const override { return !checker_.desynchronized(); }
+  bool has_known_bytes() const override { return !checker_.desynchronized(); }
 
  private:
-  const std::optional<oracle::Violation>& noticed() const override { return checker_.violation(); }
+  const std::optional<oracle::Violation>& own_violation() const override {
+    return checker_.violation();
+  }
 
   oracle::Checker checker_;
 };
@@ -37,28 +41,32 @@ class HostileJudge final : public Judge {
   HostileJudge(const perf_event_mmap_page& page, Bytes data)
       : ring_size_{data.size()}, watch_{page, data} {}
 
-  void drain_begins() override { watch_.begins(); }
-  void delivered(const PerfEvent& event) override {
-    watch_.event(event);
+  void begin_drain() override { watch_.begin_drain(); }
+  void check_delivery(const PerfEvent& event) override {
+    watch_.check_event(event);
     received_.delivered += std::holds_alternative<Sample>(event) ? 1 : 0;
     received_.malformed += std::holds_alternative<Malformed>(event) ? 1 : 0;
   }
-  void finished_with(const PerfEvent&) override {}
-  void drain_ends(std::optional<std::uint32_t> head) override {
-    watch_.ends(head ? std::optional{oracle::unread(ring_size_, watch_.tail(), *head)}
-                     : std::nullopt);
+  void check_finished(const PerfEvent&) override {}
+  void end_drain(std::optional<std::uint32_t> head) override {
+    watch_.end_drain(head ? std::optional{oracle::unread(ring_size_, watch_.tail(), *head)}
+                          : std::nullopt);
     // Counts bytes of the ring: the drain skips to an impossible position, however far away.
     received_.bytes += std::min<std::uint64_t>(watch_.moved(), ring_size_);
   }
-  void reads(const std::byte* address, std::size_t size) override { watch_.reads(address, size); }
+  void check_read(const std::byte* address, std::size_t size) override {
+    watch_.check_read(address, size);
+  }
   void settle() override {}
 
   const oracle::Received& received() const override { return received_; }
   std::uint64_t released() const override { return watch_.tail(); }
-  bool knows_the_bytes() const override { return false; }
+  bool has_known_bytes() const override { return false; }
 
  private:
-  const std::optional<oracle::Violation>& noticed() const override { return watch_.violation(); }
+  const std::optional<oracle::Violation>& own_violation() const override {
+    return watch_.violation();
+  }
 
   const std::size_t ring_size_;
   oracle::DrainWatch watch_;
@@ -76,30 +84,30 @@ std::unique_ptr<Judge> judge_of_hostile_ring(const perf_event_mmap_page& page, B
   return std::make_unique<HostileJudge>(page, data);
 }
 
-void Drains::begins() {
+void Drains::begin_drain() {
   ++count_;
   open_ = true;
   reads_ = 0;
-  head_seen_.reset();
+  head_.reset();
   tail_before_ = judge_->released();
-  judge_->drain_begins();
+  judge_->begin_drain();
 }
 
-void Drains::delivered(const PerfEvent& event) {
+void Drains::check_delivery(const PerfEvent& event) {
   reads_ = 0;
-  judge_->delivered(event);
+  judge_->check_delivery(event);
   if (!judge_->violation()) note(event);
 }
 
 // If the bytes are unknown, adds only their number: their values depend on the machine's byte
 // order.
 void Drains::note(const PerfEvent& event) {
-  const bool known = judge_->knows_the_bytes();
+  const bool known = judge_->has_known_bytes();
   digest_.add(event.index());
   if (const auto* sample = std::get_if<Sample>(&event)) {
     digest_.add(sample->head.size());
     digest_.add(sample->tail.size());
-    if (const auto claim = known ? oracle::claimed(*sample) : std::nullopt) {
+    if (const auto claim = known ? oracle::claimed_payload(*sample) : std::nullopt) {
       digest_.add(claim->sequence);
     }
   } else if (const auto* bad = std::get_if<Malformed>(&event)) {
@@ -111,17 +119,17 @@ void Drains::note(const PerfEvent& event) {
   }
 }
 
-void Drains::ends() {
+void Drains::end_drain() {
   open_ = false;
   reads_ = 0;
   const std::uint64_t tail = page_.data_tail;
   digest_.add(tail);
-  judge_->drain_ends(head_seen_);
+  judge_->end_drain(head_);
   // A writer may still be writing to bytes that a faulty consumer has released.
-  if (!judge_->violation()) poison_.released(tail_before_, tail - tail_before_);
+  if (!judge_->violation()) poison_.note_release(tail_before_, tail - tail_before_);
 }
 
-bool Drains::is_endless() {
+bool Drains::stop_endless() {
   judge_->violate(
       oracle::Invariant::bounded,
       fmt::format("the consumer has read {} times without delivering an event", reads_ - 1));

@@ -26,13 +26,13 @@ class Judge : private oracle::FirstViolation {
  public:
   virtual ~Judge() = default;
 
-  virtual void drain_begins() = 0;
+  virtual void begin_drain() = 0;
   // Call these from the drain's callback, before and after it reads the event.
-  virtual void delivered(const PerfEvent& event) = 0;
-  virtual void finished_with(const PerfEvent& event) = 0;
+  virtual void check_delivery(const PerfEvent& event) = 0;
+  virtual void check_finished(const PerfEvent& event) = 0;
   // `head`: the first data_head that this drain read, if it read one.
-  virtual void drain_ends(std::optional<std::uint32_t> head) = 0;
-  virtual void reads(const std::byte* address, std::size_t size) = 0;
+  virtual void end_drain(std::optional<std::uint32_t> head) = 0;
+  virtual void check_read(const std::byte* address, std::size_t size) = 0;
   // The writer is done, and the consumer has found the ring empty.
   virtual void settle() = 0;
 
@@ -40,17 +40,17 @@ class Judge : private oracle::FirstViolation {
   // The position up to which the consumer has legitimately released the ring.
   virtual std::uint64_t released() const = 0;
   // Whether the bytes of the event just delivered are known, and thus the same on every machine.
-  virtual bool knows_the_bytes() const = 0;
+  virtual bool has_known_bytes() const = 0;
 
   // Reports a violation that another part found.
   using FirstViolation::violate;
   const std::optional<oracle::Violation>& violation() const {
     const auto& reported = FirstViolation::violation();
-    return reported ? reported : noticed();
+    return reported ? reported : own_violation();
   }
 
  private:
-  virtual const std::optional<oracle::Violation>& noticed() const = 0;
+  virtual const std::optional<oracle::Violation>& own_violation() const = 0;
 };
 
 // Judges a ring that a kernel writes, by the ledger.
@@ -76,26 +76,26 @@ class MergeOrder {
   explicit MergeOrder(std::uint64_t slack) : slack_{slack} {}
 
   // A run begins: one that releases up to a bound, or a flush.
-  void begins(bool takes_all);
+  void begin_run(bool is_flush);
   // The merge reads its clock. The first reading of a run is the lowest.
-  void reads_clock(std::uint64_t now);
+  void note_clock(std::uint64_t now);
   // Events with lower keys may be delivered.
   std::uint64_t bound() const { return bound_; }
 
   // The event that the callback is about to get. The ring's judge reads it here.
   const Ordered* event = nullptr;
   // Returns the violation, if the event must not come now, or if its `late` is wrong.
-  std::optional<oracle::Violation> delivered(const KeyedEvent& timed);
+  std::optional<oracle::Violation> check_order(const KeyedEvent& timed);
   // At the end: compares the merge's counts with the events delivered.
   std::optional<oracle::Violation> settle(const MergeCounts& counts) const;
 
-  void published(std::uint64_t delay) { longest_delay_ = std::max(longest_delay_, delay); }
+  void note_publication(std::uint64_t delay) { longest_delay_ = std::max(longest_delay_, delay); }
   std::uint64_t longest_delay() const { return longest_delay_; }
   std::uint64_t late() const { return late_; }
 
  private:
   const std::uint64_t slack_;
-  bool takes_all_ = false;
+  bool is_flush_ = false;
   bool has_bound_ = false;
   std::uint64_t bound_ = 0;
   std::uint64_t newest_ = 0;  // newest key delivered
@@ -121,13 +121,13 @@ struct MergeClock {
 class MergeJudge : public Judge {
  public:
   // data_head was stored.
-  virtual void published() = 0;
+  virtual void note_publication() = 0;
   // Returns the key of an undelivered event that was published before `clock`, has a key below
   // `bound`, and is among the oldest, which a merge sorts; nullopt if there is none.
-  virtual std::optional<std::uint64_t> held_back(std::uint64_t clock,
-                                                 std::uint64_t bound) const = 0;
+  virtual std::optional<std::uint64_t> held_back_key(std::uint64_t clock,
+                                                     std::uint64_t bound) const = 0;
   // Whether an event is published and not delivered.
-  virtual bool has_due() const = 0;
+  virtual bool has_undelivered() const = 0;
   // For planted faults: the newest published key, and the end of the oldest undelivered record.
   virtual std::uint64_t newest_key() const = 0;
   virtual std::optional<std::uint64_t> end_of_oldest() const = 0;
@@ -142,17 +142,19 @@ std::unique_ptr<MergeJudge> judge_of_merge(const perf_event_mmap_page& page, Byt
 // AddressSanitizer, or if not `on`, does nothing.
 class PoisonMap {
  public:
-  PoisonMap(Bytes data, bool on) : data_{data}, on_{on && kPoisons} { released(0, data.size()); }
-  ~PoisonMap() { reserved(0, data_.size()); }
+  PoisonMap(Bytes data, bool on) : data_{data}, on_{on && kPoisons} {
+    note_release(0, data.size());
+  }
+  ~PoisonMap() { note_reservation(0, data_.size()); }
   PoisonMap(const PoisonMap&) = delete;
   PoisonMap& operator=(const PoisonMap&) = delete;
 
   // `size` bytes from `position` on are about to be written.
-  void reserved(std::uint64_t position, std::uint64_t size) const {
+  void note_reservation(std::uint64_t position, std::uint64_t size) const {
     if (on_) each_piece(position, size, unpoison);
   }
   // No slice of these bytes is valid any more.
-  void released(std::uint64_t position, std::uint64_t size) const {
+  void note_release(std::uint64_t position, std::uint64_t size) const {
     if (on_) each_piece(position, size, poison);
   }
 
@@ -179,26 +181,26 @@ class Drains {
          const PoisonMap& poison, Digest& digest)
       : page_{page}, data_{data}, judge_{std::move(judge)}, poison_{poison}, digest_{digest} {}
 
-  void begins();
-  void saw_head(std::uint32_t head) {
-    if (!head_seen_) head_seen_ = head;
+  void begin_drain();
+  void note_head(std::uint32_t head) {
+    if (!head_) head_ = head;
   }
   // Returns false if the consumer keeps reading without delivering an event, which violates
   // `bounded`.
-  bool reads(const std::byte* address, std::size_t size) {
+  bool check_read(const std::byte* address, std::size_t size) {
     if (++reads_ > kReadsSpare + data_.size()) [[unlikely]]
-      return is_endless();
+      return stop_endless();
     if (address != reinterpret_cast<const std::byte*>(&page_.data_tail)) {
-      judge_->reads(address, size);
+      judge_->check_read(address, size);
     }
     return true;
   }
-  void delivered(const PerfEvent& event);
-  void ends();
+  void check_delivery(const PerfEvent& event);
+  void end_drain();
   bool is_open() const { return open_; }
 
   // Whether data_head has moved since the last drain read it.
-  bool is_unseen() const { return head_seen_ != static_cast<std::uint32_t>(page_.data_head); }
+  bool has_unseen_data() const { return head_ != static_cast<std::uint32_t>(page_.data_head); }
 
   // The number of drains that have begun.
   std::uint64_t count() const { return count_; }
@@ -209,7 +211,7 @@ class Drains {
   // Spare reads: a walk of the whole ring reads every record's header.
   static constexpr std::size_t kReadsSpare = 10'000;
 
-  bool is_endless();
+  bool stop_endless();
   void note(const PerfEvent& event);
 
   const perf_event_mmap_page& page_;
@@ -219,9 +221,9 @@ class Drains {
   Digest& digest_;
   std::uint64_t count_ = 0;
   bool open_ = false;
-  std::size_t reads_ = 0;                   // since the last event, or beginning or end of a drain
-  std::optional<std::uint32_t> head_seen_;  // by this drain
-  std::uint64_t tail_before_ = 0;           // data_tail before this drain
+  std::size_t reads_ = 0;              // since the last event, or beginning or end of a drain
+  std::optional<std::uint32_t> head_;  // by this drain
+  std::uint64_t tail_before_ = 0;      // data_tail before this drain
 };
 
 }  // namespace perfring::simulator

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/simulator/many_rings.h"
-#include "harness/simulator/producer.h"
+#include "harness/simulator/simulated_producer.h"
 #include "harness/simulator/site.h"
 #include "perfring/rings/merge.h"
 #include "perfring/rings/round.h"
@@ -31,7 +31,7 @@ class ManyConsumer {
         fault_{fault},
         merged_{sites, fault},
         choice_{std::chrono::nanoseconds{static_cast<std::int64_t>(settings_.latency)}} {
-    gone_.resize(sites.size());
+    went_offline_.resize(sites.size());
     for (Site& each : sites) rings_.emplace_back(each);
   }
 
@@ -53,13 +53,13 @@ class ManyConsumer {
 
  private:
   bool is(ManyFault fault) const { return fault_ == fault; }
-  bool merges() const { return settings_.rings == kMerged; }
+  bool is_merging() const { return settings_.rings == kMerged; }
   void enter() {
     SimulatedMemory::site = &sites_.front();
     ManyMemory::sites = &sites_;
   }
   std::uint64_t now() const { return world_.scheduler.now(); }
-  bool violated() const {
+  bool has_violation() const {
     return std::ranges::any_of(
         sites_, [](const Site& each) { return each.judge().violation().has_value(); });
   }
@@ -70,7 +70,7 @@ class ManyConsumer {
     if (again_) return;
     std::uint64_t deadline = settings_.timeout == 0 ? kNever : now() + settings_.timeout;
     deadline = std::min(deadline, due_);
-    for (Site& each : sites_) each.sleeps(deadline);
+    for (Site& each : sites_) each.begin_sleep(deadline);
     first_reported_ = nullptr;
     while (!world_.consumers_end()) {
       for (Site& each : sites_) each.forget_wakeup();
@@ -80,7 +80,7 @@ class ManyConsumer {
         sites_.front().consumer().sleep_until(deadline);
       }
     }
-    for (Site& each : sites_) each.awakes();
+    for (Site& each : sites_) each.end_sleep();
   }
 
   bool look() {
@@ -99,7 +99,7 @@ class ManyConsumer {
   void follow() {
     for (Site& each : sites_) {
       if (!each.take_change()) continue;
-      gone_[static_cast<std::size_t>(each.cpu())] = true;
+      went_offline_[static_cast<std::size_t>(each.cpu())] = true;
       if (each.offline()) continue;
       each.revive();
     }
@@ -110,7 +110,7 @@ class ManyConsumer {
     delivered_ = 0;
     again_ = false;
     due_ = kNever;
-    if (merges()) {
+    if (is_merging()) {
       merge();
     } else {
       turns();
@@ -125,14 +125,14 @@ class ManyConsumer {
   void flush() {
     std::vector<__u64> reserved;
     for (const Site& each : sites_) reserved.push_back(each.rb().head);
-    takes_all_ = true;
+    is_flush_ = true;
     const bool waits = !is(ManyFault::FlushesWithoutABarrier);
     const bool is_late = is(ManyFault::BarrierAfterTheRound);
     if (waits && !is_late) wait_for_programs();
     turns();
     if (waits && is_late) wait_for_programs();
-    takes_all_ = false;
-    if (world_.consumers_end() || violated()) return;
+    is_flush_ = false;
+    if (world_.consumers_end() || has_violation()) return;
     for (std::size_t i = 0; i != sites_.size(); ++i) {
       const auto left = static_cast<std::int32_t>(
           static_cast<std::uint32_t>(reserved[i] - sites_[i].page().data_tail));
@@ -146,10 +146,10 @@ class ManyConsumer {
   // Waits as the kernel does for the programs that are running on any CPU.
   void wait_for_programs() {
     std::vector<std::uint64_t> pauses;
-    for (const Site& each : sites_) pauses.push_back(each.pauses());
+    for (const Site& each : sites_) pauses.push_back(each.quiescent_periods());
     const auto has_ended = [&] {
       for (std::size_t i = 0; i != sites_.size(); ++i) {
-        if (!sites_[i].has_paused_since(pauses[i])) return false;
+        if (!sites_[i].quiesced_since(pauses[i])) return false;
       }
       return true;
     };
@@ -162,13 +162,13 @@ class ManyConsumer {
 
   bool is_left_out(const Site& site) const {
     if (is(ManyFault::ReadsOneRing)) return first_reported_ != nullptr && first_reported_ != &site;
-    return is(ManyFault::ForgetsTheGone) && gone_[static_cast<std::size_t>(site.cpu())];
+    return is(ManyFault::ForgetsTheGone) && went_offline_[static_cast<std::size_t>(site.cpu())];
   }
 
   void turns() {
     for (MergedRing& each : rings_) each.set_left_out(is_left_out(each.site()));
     Limits limits;
-    const bool is_limited = settings_.limit != 0 && !takes_all_ && !is(ManyFault::IgnoresTheLimit);
+    const bool is_limited = settings_.limit != 0 && !is_flush_ && !is(ManyFault::IgnoresTheLimit);
     if (is_limited) limits.events = settings_.limit;
     const auto each = [this](const MergedRing& ring, const PerfEvent& event) {
       return visit(ring.site(), event);
@@ -189,9 +189,9 @@ class ManyConsumer {
 
   // Takes an event that a drain passes on. Returns false to break off.
   bool visit(Site& site, const PerfEvent& event) {
-    site.drains().delivered(event);
+    site.drains().check_delivery(event);
     if (site.judge().violation()) return false;
-    const bool is_limited = settings_.limit != 0 && !flushes_ && !takes_all_;
+    const bool is_limited = settings_.limit != 0 && !is_finishing_ && !is_flush_;
     if (is_limited && ++delivered_ > settings_.limit) {
       site.judge().violate(Invariant::bounded, "a round has delivered more than its limit");
       return false;
@@ -200,41 +200,42 @@ class ManyConsumer {
     if (settings_.callback_max != 0) {
       const auto steps = random.between(0, static_cast<std::uint32_t>(settings_.callback_max));
       for (std::uint32_t i = 0; i != steps; ++i) SimulatedMemory::step();
-      site.judge().finished_with(event);
+      site.judge().check_finished(event);
     }
-    if (takes_all_) return true;
+    if (is_flush_) return true;
     if (random.one_in(static_cast<std::uint32_t>(settings_.throw_one_in))) throw Thrown{};
     return !random.one_in(static_cast<std::uint32_t>(settings_.break_one_in));
   }
 
   void merge() {
-    const MergeEnd end = run_merged(/*takes_all=*/false);
+    const MergeEnd end = run_merged(/*is_flush=*/false);
     again_ = end != MergeEnd::Released;
-    if (violated() || end != MergeEnd::Released) return;
-    bool holds_some = false;
+    if (has_violation() || end != MergeEnd::Released) return;
+    bool has_undelivered_events = false;
     for (Site& each : sites_) {
-      holds_some |= each.merged()->has_due();
-      const auto held = each.merged()->held_back(merged_.began(), world_.order.bound());
-      if (!held) continue;
+      has_undelivered_events |= each.merged()->has_undelivered();
+      const auto held_key =
+          each.merged()->held_back_key(merged_.clock_before_run(), world_.order.bound());
+      if (!held_key) continue;
       each.judge().violate(Invariant::merged,
                            fmt::format("a run has held back the key {}, which is lower than its "
                                        "bound, {}",
-                                       *held, world_.order.bound()));
+                                       *held_key, world_.order.bound()));
     }
-    if (holds_some && !is(ManyFault::SleepsOnTheYoung)) {
+    if (has_undelivered_events && !is(ManyFault::SleepsOnTheYoung)) {
       due_ = now() + (settings_.slack + 1) * settings_.clock_tick;
     }
   }
 
-  MergeEnd run_merged(bool takes_all) {
-    return merged_.run(takes_all, [this](const Ordered& ordered) { return delivers(ordered); });
+  MergeEnd run_merged(bool is_flush) {
+    return merged_.run(is_flush, [this](const Ordered& ordered) { return deliver(ordered); });
   }
 
-  bool delivers(const Ordered& ordered) {
+  bool deliver(const Ordered& ordered) {
     if (ordered.late && is(ManyFault::DropsTheLate)) return true;
-    Ordered said = ordered;
-    if (is(ManyFault::HidesTheLate)) said.late = false;
-    world_.order.event = &said;
+    Ordered reported = ordered;
+    if (is(ManyFault::HidesTheLate)) reported.late = false;
+    world_.order.event = &reported;
     return visit(sites_[ordered.ring], ordered.event);
   }
 
@@ -268,14 +269,14 @@ class ManyConsumer {
     do {
       delivered_ = 0;
       again_ = false;
-      if (merges()) {
-        flushes_ = true;
-        again_ = run_merged(/*takes_all=*/true) != MergeEnd::Released;
+      if (is_merging()) {
+        is_finishing_ = true;
+        again_ = run_merged(/*is_flush=*/true) != MergeEnd::Released;
       } else {
         turns();
       }
-    } while (again_ && !violated());
-    if (!merges() || violated()) return;
+    } while (again_ && !has_violation());
+    if (!is_merging() || has_violation()) return;
     if (auto violation = world_.order.settle(merged_.counts())) {
       sites_.front().judge().violate(violation->invariant, violation->message);
     }
@@ -288,19 +289,19 @@ class ManyConsumer {
   MergedRings merged_;
   WakeupChoice choice_;
   std::vector<MergedRing> rings_;
-  std::vector<bool> gone_;  // CPUs that ever went offline
+  std::vector<bool> went_offline_;  // CPUs that ever went offline
   const Site* first_reported_ = nullptr;
   std::size_t turn_ = 0;
   std::uint64_t delivered_ = 0;  // in this round
   std::uint64_t events_before_ = 0;
   std::uint64_t due_ = kNever;
   bool again_ = false;
-  bool flushes_ = false;    // nobody writes any more
-  bool takes_all_ = false;  // a complete flush is under way
+  bool is_finishing_ = false;  // nobody writes any more
+  bool is_flush_ = false;      // a complete flush is under way
 };
 
 // From time to time takes a CPU offline, or brings it back.
-void plug(std::deque<Site>& sites, Task& self) {
+void hotplug(std::deque<Site>& sites, Task& self) {
   World& world = sites.front().world();
   Random& random = world.scheduler.random();
   while (!world.writers_end()) {
@@ -308,9 +309,9 @@ void plug(std::deque<Site>& sites, Task& self) {
     self.sleep_until(world.scheduler.now() + random.between(1, most));
     Site& site = sites[random.below(static_cast<std::uint32_t>(sites.size()))];
     if (site.offline()) {
-      site.comes_back();
-    } else if (site.may_go()) {
-      site.goes();
+      site.come_online();
+    } else if (site.can_go_offline()) {
+      site.go_offline();
     }
   }
 }
@@ -323,13 +324,14 @@ SimulationOutcome simulate_many(const SimulationPlan& plan, const Observer& obse
   std::deque<Site>& sites = engine.sites();
   ManyConsumer consumer{sites, fault};
   Scheduler& scheduler = engine.world().scheduler;
-  Task& consumes = scheduler.add([&consumer] { consumer.run(); });
+  Task& consumer_task = scheduler.add([&consumer] { consumer.run(); });
   for (Site& site : sites) {
-    site.set_consumer(consumes);
+    site.set_consumer(consumer_task);
     engine.add_writer(site, std::make_unique<Producer<>>(site));
   }
-  Task* plugs = nullptr;
-  if (plan.settings.hotplug != 0) plugs = &scheduler.add([&] { plug(sites, *plugs); });
+  Task* hotplug_task = nullptr;
+  if (plan.settings.hotplug != 0)
+    hotplug_task = &scheduler.add([&] { hotplug(sites, *hotplug_task); });
   return engine.run();
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "harness/oracle/payload.h"
-#include "harness/simulator/consumer.h"
 #include "harness/simulator/engine.h"
+#include "harness/simulator/simulated_consumer.h"
 #include "harness/simulator/site.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
@@ -27,7 +27,7 @@ struct ManyMemory : SimulatedMemory {
   // fault.
   static inline constinit thread_local std::vector<Position>* stale = nullptr;
 
-  static Site& of(const void* address) {
+  static Site& site_of(const void* address) {
     const auto* const at = static_cast<const std::byte*>(address);
     for (Site& each : *sites) {
       const auto* const page = reinterpret_cast<const std::byte*>(&each.page());
@@ -38,34 +38,34 @@ struct ManyMemory : SimulatedMemory {
 
   static Position read_once(const SharedPosition& field) {
     step();
-    Site& own = of(&field);
+    Site& own = site_of(&field);
     const Position head = stale == nullptr ? HardwareMemory::read_once(field)
                                            : (*stale)[static_cast<std::size_t>(own.cpu())];
-    own.drains().saw_head(head);
+    own.drains().note_head(head);
     return head;
   }
   // Ends this ring's part of the run: a writer may use the room before the other rings' tails move.
   static void write_once(SharedPosition& field, SharedPosition value) {
     SimulatedMemory::write_once(field, value);
-    of(&field).drains().ends();
+    site_of(&field).drains().end_drain();
   }
   // A read of the positions between two drains belongs to neither drain.
-  static void sees_read(const std::byte* address, std::size_t size) {
-    Site& own = of(address);
+  static void note_read(const std::byte* address, std::size_t size) {
+    Site& own = site_of(address);
     const bool is_tail = address == reinterpret_cast<const std::byte*>(&own.page().data_tail);
-    if (!is_tail || own.drains().is_open()) own.reads(address, size);
+    if (!is_tail || own.drains().is_open()) own.check_read(address, size);
   }
   template <class T>
   static T read(const std::byte* address) {
     step();
-    sees_read(address, sizeof(T));
+    note_read(address, sizeof(T));
     return HardwareMemory::read<T>(address);
   }
 };
 static_assert(Memory<ManyMemory>);
 
 inline void end_drain(Site& site) {
-  if (site.drains().is_open()) site.drains().ends();
+  if (site.drains().is_open()) site.drains().end_drain();
 }
 
 // One ring in a round, like RingSet's OutputRing.
@@ -88,17 +88,17 @@ class MergedRing {
   template <class F>
   bool for_each_while(F&& f) {
     SimulatedMemory::site = site_;
-    const Drained drained{*site_};
+    const DrainScope drain_scope{*site_};
     return ring_.for_each_while(f);
   }
 
  private:
   // Ends the drain, also if the callback throws.
-  struct Drained {
-    explicit Drained(Site& of) : site{of} { site.drains().begins(); }
-    ~Drained() { end_drain(site); }
-    Drained(const Drained&) = delete;
-    Drained& operator=(const Drained&) = delete;
+  struct DrainScope {
+    explicit DrainScope(Site& of) : site{of} { site.drains().begin_drain(); }
+    ~DrainScope() { end_drain(site); }
+    DrainScope(const DrainScope&) = delete;
+    DrainScope& operator=(const DrainScope&) = delete;
     Site& site;
   };
 
@@ -119,20 +119,20 @@ class MergedRings {
     }
   }
 
-  // Runs the merge once or, with `takes_all`, flushes it. `delivers(ordered)` is Merge's callback:
+  // Runs the merge once or, with `is_flush`, flushes it. `deliver(ordered)` is Merge's callback:
   // it returns false to stop.
-  template <class Delivers>
-  MergeEnd run(bool takes_all, const Delivers& delivers) {
-    for (Site& each : sites_) each.drains().begins();
-    world().order.begins(takes_all);
+  template <class Deliver>
+  MergeEnd run(bool is_flush, const Deliver& deliver) {
+    for (Site& each : sites_) each.drains().begin_drain();
+    world().order.begin_run(is_flush);
     MergeEnd end = MergeEnd::Stopped;
     std::vector<Position> stale;
-    if (is(ManyFault::LooksBeforeTheClock) && !takes_all) {
+    if (is(ManyFault::LooksBeforeTheClock) && !is_flush) {
       for (Site& each : sites_) stale.push_back(each.page_head());
       ManyMemory::stale = &stale;
     }
     try {
-      end = is_narrow() ? run(narrow_, takes_all, delivers) : run(merge_, takes_all, delivers);
+      end = is_narrow() ? run(narrow_, is_flush, deliver) : run(merge_, is_flush, deliver);
     } catch (const Thrown&) {
     }
     ManyMemory::stale = nullptr;
@@ -143,7 +143,7 @@ class MergedRings {
 
   const MergeCounts& counts() const { return is_narrow() ? narrow_.counts() : merge_.counts(); }
   // The clock before the first look of the last run.
-  std::uint64_t began() const { return began_; }
+  std::uint64_t clock_before_run() const { return clock_before_run_; }
 
  private:
   MergeOptions options() const {
@@ -154,21 +154,21 @@ class MergedRings {
   World& world() const { return sites_.front().world(); }
   const RunSettings& settings() const { return world().settings; }
 
-  template <unsigned kWindow, class Delivers>
-  MergeEnd run(Merge<ManyMemory, kWindow>& merge, bool takes_all, const Delivers& delivers) {
+  template <unsigned kWindow, class Deliver>
+  MergeEnd run(Merge<ManyMemory, kWindow>& merge, bool is_flush, const Deliver& deliver) {
     const auto key = [this](const Sample& sample) { return key_of(sample); };
-    if (takes_all) return merge.flush(key, delivers);
+    if (is_flush) return merge.flush(key, deliver);
     std::size_t ring = 0;
     const std::uint64_t limit = settings().limit == 0 || is(ManyFault::IgnoresTheLimit)
                                     ? ~std::uint64_t{0}
                                     : settings().limit;
-    return merge.run(key, [&] { return clock(ring++); }, delivers, limit);
+    return merge.run(key, [&] { return clock(ring++); }, deliver, limit);
   }
 
   // Returns the key of a payload: its writer's clock. The ring may be written during the callback,
   // so the claimed stream and sequence are checked before use.
   std::uint64_t key_of(const Sample& sample) const {
-    const auto claim = oracle::claimed(sample);
+    const auto claim = oracle::claimed_payload(sample);
     if (!claim || claim->stream >= sites_.size()) return 0;
     return sites_[claim->stream].key_of(claim->sequence);
   }
@@ -176,9 +176,9 @@ class MergedRings {
   // The merge's clock, read before data_head of ring `ring`, and once more after the last ring.
   std::uint64_t clock(std::size_t ring) {
     SimulatedMemory::step();
-    if (ring == 0) began_ = world().clock();
+    if (ring == 0) clock_before_run_ = world().clock();
     const std::uint64_t clock = world().clock();
-    world().order.reads_clock(clock);
+    world().order.note_clock(clock);
     if (ring >= sites_.size()) return clock;
     const std::uint64_t newest = sites_[ring].merged()->newest_key();
     if (is(ManyFault::TrustsFifo)) return std::max(clock, newest + settings().slack);
@@ -200,7 +200,7 @@ class MergedRings {
   const ManyFault fault_;
   Merge<ManyMemory, kMergeWindow> merge_;
   Merge<ManyMemory, 1> narrow_;  // for faults that assume ordered rings
-  std::uint64_t began_ = 0;
+  std::uint64_t clock_before_run_ = 0;
 };
 
 }  // namespace perfring::simulator

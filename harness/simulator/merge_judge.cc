@@ -36,7 +36,7 @@ class RingOfMerge final : public MergeJudge {
         end_{ledger.position()},
         tail_{ledger.position()} {}
 
-  void published() override {
+  void note_publication() override {
     const std::uint64_t now = clock_.now();
     while (!ledger_.empty() && !oracle::after(ledger_.front().end(), ledger_.published())) {
       take(ledger_.front(), now);
@@ -44,7 +44,7 @@ class RingOfMerge final : public MergeJudge {
     }
   }
 
-  void drain_begins() override {
+  void begin_drain() override {
     in_drain_ = true;
     if (data_tail() != tail_) {
       violate(Invariant::tail_honest,
@@ -52,7 +52,7 @@ class RingOfMerge final : public MergeJudge {
     }
   }
 
-  void delivered(const PerfEvent& event) override {
+  void check_delivery(const PerfEvent& event) override {
     if (violation()) return;
     if (!in_drain_) return violate(Invariant::once, "an event was delivered outside any run");
     if (data_tail() != tail_) {
@@ -68,13 +68,13 @@ class RingOfMerge final : public MergeJudge {
                                            to_string(bad.defect), bad.size()));
   }
 
-  void finished_with(const PerfEvent& event) override {
+  void check_finished(const PerfEvent& event) override {
     const auto* const sample = std::get_if<Sample>(&event);
     if (sample == nullptr || violation() || holds(*sample, last_)) return;
     violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
   }
 
-  void drain_ends(std::optional<std::uint32_t>) override {
+  void end_drain(std::optional<std::uint32_t>) override {
     in_drain_ = false;
     const std::uint64_t tail = data_tail();
     received_.bytes += tail - std::exchange(tail_, tail);
@@ -92,7 +92,7 @@ class RingOfMerge final : public MergeJudge {
   }
 
   // Only unread bytes may be read: none outside [data_tail, data_head).
-  void reads(const std::byte* address, std::size_t size) override {
+  void check_read(const std::byte* address, std::size_t size) override {
     const std::size_t offset =
         reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(data_.data());
     const bool inside = offset < data_.size() && size <= data_.size() - offset;
@@ -117,7 +117,8 @@ class RingOfMerge final : public MergeJudge {
     }
   }
 
-  std::optional<std::uint64_t> held_back(std::uint64_t clock, std::uint64_t bound) const override {
+  std::optional<std::uint64_t> held_back_key(std::uint64_t clock,
+                                             std::uint64_t bound) const override {
     std::size_t sorted = 0;
     for (const Due& due : due_) {
       if (due.timed.published >= clock || sorted >= kMergeWindow) return std::nullopt;
@@ -127,7 +128,7 @@ class RingOfMerge final : public MergeJudge {
     }
     return std::nullopt;
   }
-  bool has_due() const override { return !due_.empty(); }
+  bool has_undelivered() const override { return !due_.empty(); }
   std::uint64_t newest_key() const override { return keys_.empty() ? 0 : keys_.back(); }
   std::optional<std::uint64_t> end_of_oldest() const override {
     if (due_.empty()) return std::nullopt;
@@ -136,10 +137,10 @@ class RingOfMerge final : public MergeJudge {
 
   const oracle::Received& received() const override { return received_; }
   std::uint64_t released() const override { return tail_; }
-  bool knows_the_bytes() const override { return true; }
+  bool has_known_bytes() const override { return true; }
 
  private:
-  const std::optional<Violation>& noticed() const override { return ledger_.violation(); }
+  const std::optional<Violation>& own_violation() const override { return ledger_.violation(); }
 
   std::uint64_t data_tail() const { return __atomic_load_n(&page_.data_tail, __ATOMIC_RELAXED); }
 
@@ -157,14 +158,14 @@ class RingOfMerge final : public MergeJudge {
                     {key, now, written.position, static_cast<std::size_t>(higher)},
                     written.has_lost,
                     written.size != 0});
-    order_.published(now > key ? now - key : 0);
+    order_.note_publication(now > key ? now - key : 0);
     for (unsigned i = 0; i != (written.has_lost ? 2U : 1U); ++i) keys_.push_back(key);
     while (keys_.size() > kKeysKept) keys_.pop_front();
     end_ = written.end();
   }
 
   void take(const Sample& sample) {
-    const auto claim = oracle::claimed(sample);
+    const auto claim = oracle::claimed_payload(sample);
     const auto found = std::ranges::find_if(due_, [&](const Due& due) {
       return claim && due.sample && due.written.payload.sequence == claim->sequence;
     });
@@ -210,7 +211,7 @@ class RingOfMerge final : public MergeJudge {
       return violate(Invariant::merged, fmt::format("{} was ordered by {}, and its key is {}", what,
                                                     order_.event->key, timed.key));
     }
-    auto violation = order_.delivered(timed);
+    auto violation = order_.check_order(timed);
     if (violation) violate(violation->invariant, what + " " + violation->message);
   }
 
@@ -230,17 +231,17 @@ class RingOfMerge final : public MergeJudge {
 
 }  // namespace
 
-void MergeOrder::begins(bool takes_all) {
-  takes_all_ = takes_all;
+void MergeOrder::begin_run(bool is_flush) {
+  is_flush_ = is_flush;
   has_bound_ = has_last_ = false;
 }
 
-void MergeOrder::reads_clock(std::uint64_t now) {
+void MergeOrder::note_clock(std::uint64_t now) {
   if (std::exchange(has_bound_, true)) return;
   bound_ = now > slack_ ? now - slack_ : 0;
 }
 
-std::optional<Violation> MergeOrder::delivered(const KeyedEvent& timed) {
+std::optional<Violation> MergeOrder::check_order(const KeyedEvent& timed) {
   const std::uint64_t key = timed.key;
   const bool late = key < newest_;
   ++delivered_;
@@ -248,7 +249,7 @@ std::optional<Violation> MergeOrder::delivered(const KeyedEvent& timed) {
     return Violation{Invariant::late, fmt::format("is said to be {}, with the key {} after {}",
                                                   event->late ? "late" : "in time", key, newest_)};
   }
-  if (!takes_all_ && key >= bound_) {
+  if (!is_flush_ && key >= bound_) {
     return Violation{Invariant::merged, fmt::format("was delivered with the key {}, where all "
                                                     "lower than {} are released",
                                                     key, bound_)};

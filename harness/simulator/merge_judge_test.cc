@@ -35,7 +35,7 @@ class MergeOrderTest : public ::testing::Test {
   std::string comes(const KeyedEvent& timed, bool late = false, std::size_t ring = 0) {
     const Ordered event{ring, timed.key, late, Lost{1}};
     order_.event = &event;
-    return in_words(order_.delivered(timed));
+    return in_words(order_.check_order(timed));
   }
   std::string comes(std::uint64_t key, bool late = false, std::size_t ring = 0) {
     return comes({.key = key, .published = key, .position = next_ += 32}, late, ring);
@@ -46,8 +46,8 @@ class MergeOrderTest : public ::testing::Test {
 };
 
 TEST_F(MergeOrderTest, WhatIsBelowTheBoundMayCome) {
-  order_.begins(/*takes_all=*/false);
-  order_.reads_clock(100);
+  order_.begin_run(/*is_flush=*/false);
+  order_.note_clock(100);
   EXPECT_EQ(order_.bound(), 90U);
   EXPECT_EQ(comes(0), "holds");
   EXPECT_EQ(comes(89), "holds");
@@ -58,8 +58,8 @@ TEST_F(MergeOrderTest, WhatIsBelowTheBoundMayCome) {
 
 TEST_F(MergeOrderTest, TheBoundIsTheFirstClockOfTheRunMinusTheSlack) {
   const auto bound_of = [this](std::initializer_list<std::uint64_t> clocks) {
-    order_.begins(/*takes_all=*/false);
-    for (const std::uint64_t clock : clocks) order_.reads_clock(clock);
+    order_.begin_run(/*is_flush=*/false);
+    for (const std::uint64_t clock : clocks) order_.note_clock(clock);
     return order_.bound();
   };
   EXPECT_EQ(bound_of({100, 50, 200}), 90U);
@@ -71,15 +71,15 @@ TEST_F(MergeOrderTest, TheBoundIsTheFirstClockOfTheRunMinusTheSlack) {
 }
 
 TEST_F(MergeOrderTest, AFlushHasNoBound) {
-  order_.begins(/*takes_all=*/true);
+  order_.begin_run(/*is_flush=*/true);
   EXPECT_EQ(comes(~std::uint64_t{0}), "holds");
-  order_.begins(/*takes_all=*/false);
-  order_.reads_clock(~std::uint64_t{0});
+  order_.begin_run(/*is_flush=*/false);
+  order_.note_clock(~std::uint64_t{0});
   EXPECT_THAT(comes(~std::uint64_t{0}), HasSubstr("merged: ")) << "which ends with it";
 }
 
 TEST_F(MergeOrderTest, AnEventIsMarkedLateIfAHigherKeyHasCome) {
-  order_.begins(/*takes_all=*/true);
+  order_.begin_run(/*is_flush=*/true);
   EXPECT_EQ(comes(50), "holds");
   EXPECT_EQ(comes(50), "holds") << "the same key";
   EXPECT_THAT(comes(50, /*late=*/true), HasSubstr("late: is said to be late"));
@@ -87,7 +87,7 @@ TEST_F(MergeOrderTest, AnEventIsMarkedLateIfAHigherKeyHasCome) {
   EXPECT_THAT(comes(slow), HasSubstr("late: is said to be in time"));
   EXPECT_EQ(comes(slow, /*late=*/true), "holds");
   EXPECT_EQ(order_.late(), 1U);
-  order_.begins(/*takes_all=*/true);
+  order_.begin_run(/*is_flush=*/true);
   EXPECT_EQ(comes(slow, /*late=*/true), "holds") << "of a run before, too";
   EXPECT_EQ(comes(51), "holds");
 }
@@ -95,7 +95,7 @@ TEST_F(MergeOrderTest, AnEventIsMarkedLateIfAHigherKeyHasCome) {
 // An event may be late only if its writer took longer than the slack, or if the window cannot sort
 // it.
 TEST_F(MergeOrderTest, OnlySomeMayBeLate) {
-  order_.begins(/*takes_all=*/true);
+  order_.begin_run(/*is_flush=*/true);
   EXPECT_EQ(comes(100), "holds");
   const auto late = [this](std::uint64_t took, std::size_t displaced_by) {
     return comes({.key = 50, .published = 50 + took, .displaced_by = displaced_by}, true);
@@ -114,21 +114,21 @@ TEST_F(MergeOrderTest, EqualKeysComeByRingAndPlace) {
   const auto at = [this](std::size_t ring, std::uint64_t position) {
     return comes({.key = 50, .published = 50, .position = position}, false, ring);
   };
-  order_.begins(/*takes_all=*/true);
+  order_.begin_run(/*is_flush=*/true);
   EXPECT_EQ(at(1, kWrap), "holds");
   EXPECT_EQ(at(1, 16), "holds") << "positions wrap";
   EXPECT_EQ(at(1, 16), "holds");
   EXPECT_THAT(at(1, 8), HasSubstr("merged: came after an event that stands behind it"));
   EXPECT_EQ(at(2, 0), "holds");
   EXPECT_THAT(at(1, 64), HasSubstr("merged: came after"));
-  order_.begins(/*takes_all=*/true);
+  order_.begin_run(/*is_flush=*/true);
   EXPECT_EQ(at(0, 0), "holds") << "another run";
 }
 
 TEST_F(MergeOrderTest, TheMergesOwnCountsAreCompared) {
-  order_.published(7);
-  order_.published(3);
-  order_.begins(/*takes_all=*/true);
+  order_.note_publication(7);
+  order_.note_publication(3);
+  order_.begin_run(/*is_flush=*/true);
   EXPECT_EQ(comes(50), "holds");
   EXPECT_EQ(comes({.key = 20, .published = 99}, true), "holds");
   EXPECT_EQ(comes({.key = 10, .published = 99}, true), "holds");
@@ -168,7 +168,7 @@ struct History {
     const std::uint64_t at = ring.head;
     keys.push_back(key);
     ring.write(kLength, lost);
-    judge->published();
+    judge->note_publication();
     return at;
   }
   // A refused record uses up a sequence number, and has no key.
@@ -180,21 +180,21 @@ struct History {
   void comes(PerfEvent what, std::uint64_t key, bool late = false) {
     const Ordered event{0, key, late, what};
     order.event = &event;
-    judge->delivered(what);
-    judge->finished_with(what);
+    judge->check_delivery(what);
+    judge->check_finished(what);
     order.event = nullptr;
   }
   void sample_comes(std::uint64_t at, std::uint64_t key) {
     comes(ring.sample_at(at, kLength), key);
   }
-  void begins(bool takes_all = true) {
-    judge->drain_begins();
-    order.begins(takes_all);
-    if (!takes_all) order.reads_clock(kClock);
+  void begin_drain(bool is_flush = true) {
+    judge->begin_drain();
+    order.begin_run(is_flush);
+    if (!is_flush) order.note_clock(kClock);
   }
-  void ends(std::uint64_t tail) {
+  void end_drain(std::uint64_t tail) {
     ring.page.data_tail = tail;
-    judge->drain_ends(std::nullopt);
+    judge->end_drain(std::nullopt);
   }
   std::string found() const { return in_words(judge->violation()); }
 
@@ -215,18 +215,18 @@ TEST_F(MergeJudgeTest, AFaultlessHistoryHolds) {
   refuse();
   const std::uint64_t first = write(70, /*lost=*/1);
   const std::uint64_t second = write(60);
-  EXPECT_TRUE(judge->has_due());
+  EXPECT_TRUE(judge->has_undelivered());
   EXPECT_EQ(judge->end_of_oldest(), first + 56);
   EXPECT_EQ(judge->newest_key(), 60U);
   EXPECT_EQ(order.longest_delay(), 40U);
-  begins();
+  begin_drain();
   sample_comes(second, 60);
   comes(Lost{1}, 70);
-  ends(first + 24);
-  begins();
+  end_drain(first + 24);
+  begin_drain();
   sample_comes(first + 24, 70);
-  ends(second + 32);
-  EXPECT_FALSE(judge->has_due());
+  end_drain(second + 32);
+  EXPECT_FALSE(judge->has_undelivered());
   EXPECT_EQ(judge->end_of_oldest(), std::nullopt);
   judge->settle();
   EXPECT_EQ(found(), "holds");
@@ -242,11 +242,11 @@ TEST_F(MergeJudgeTest, ATailThatIsNotWhereTheEventsEndIsAViolation) {
     History own;
     own.refuse();
     const std::array at{own.write(1, /*lost=*/1), own.write(2), own.write(3)};
-    own.begins();
+    own.begin_drain();
     if (delivered > 0) own.comes(Lost{1}, 1);
     if (delivered > 1) own.sample_comes(at[0] + 24, 1);
     for (std::size_t i = 1; i + 1 < delivered; ++i) own.sample_comes(at[i], i + 1);
-    own.ends(tail);
+    own.end_drain(tail);
     return own.found();
   };
   const std::array<std::uint64_t, 5> ends{0, 24, 56, 88, 120};
@@ -267,13 +267,13 @@ TEST_F(MergeJudgeTest, ATailThatIsNotWhereTheEventsEndIsAViolation) {
 TEST_F(MergeJudgeTest, ATailThatMovesBetweenRunsIsAViolation) {
   write(1);
   ring.page.data_tail = 32;
-  begins();
+  begin_drain();
   EXPECT_EQ(found(), "tail_honest: data_tail went from 0 to 32 outside any run");
 }
 
 TEST_F(MergeJudgeTest, ATailThatMovesWithinARunIsAViolation) {
   write(1);
-  begins();
+  begin_drain();
   ring.page.data_tail = 32;
   sample_comes(0, 1);
   EXPECT_THAT(found(), HasSubstr("tail_honest: data_tail went from 0 to 32 while events"));
@@ -287,7 +287,7 @@ TEST_F(MergeJudgeTest, AnEventOutsideAnyRunIsAViolation) {
 
 TEST_F(MergeJudgeTest, AMalformedIsAViolation) {
   write(1);
-  begins();
+  begin_drain();
   comes(Malformed{Defect::BadSize, Bytes{ring.data}.first(16), {}}, 1);
   EXPECT_THAT(found(), HasSubstr("intact: BadSize of 16 bytes"));
 }
@@ -295,7 +295,7 @@ TEST_F(MergeJudgeTest, AMalformedIsAViolation) {
 TEST_F(MergeJudgeTest, ARecordThatComesTwiceIsAViolation) {
   write(1);
   write(2);
-  begins();
+  begin_drain();
   sample_comes(0, 1);
   sample_comes(0, 1);
   EXPECT_THAT(found(), HasSubstr("once: stream 0 sequence 0 of 20 bytes was delivered, which"));
@@ -305,21 +305,21 @@ TEST_F(MergeJudgeTest, WhatIsNotPublishedIsNotDue) {
   keys = {1, 2};
   ring.ledger.published(0);
   ring.write(kLength);
-  judge->published();
-  EXPECT_FALSE(judge->has_due());
-  begins();
+  judge->note_publication();
+  EXPECT_FALSE(judge->has_undelivered());
+  begin_drain();
   sample_comes(0, 1);
   EXPECT_THAT(found(), HasSubstr("once: "));
 }
 
 TEST_F(MergeJudgeTest, BytesThatNobodyWroteAreAViolation) {
   write(1);
-  begins();
+  begin_drain();
   comes(ring.slices(100, 12), 1);
   EXPECT_EQ(found(), "no_invention: a sample of 12 bytes that nobody wrote");
   History other;
   other.write(1);
-  other.begins();
+  other.begin_drain();
   oracle::fill({other.ring.data.data() + 100, 20}, {.sequence = 9, .stream = 0, .length = 20});
   other.ring.data[119] ^= std::byte{1};
   other.comes(other.ring.slices(100, 20), 1);
@@ -329,7 +329,7 @@ TEST_F(MergeJudgeTest, BytesThatNobodyWroteAreAViolation) {
 TEST_F(MergeJudgeTest, OtherBytesAreAViolation) {
   write(1);
   ring.data[12 + 19] ^= std::byte{1};
-  begins();
+  begin_drain();
   sample_comes(0, 1);
   EXPECT_THAT(found(), HasSubstr("intact: stream 0 sequence 0"));
 }
@@ -338,20 +338,20 @@ TEST_F(MergeJudgeTest, AnotherPlaceIsAViolation) {
   write(1);
   std::array<std::byte, 20> copy;
   std::copy_n(ring.data.begin() + 12, copy.size(), copy.begin());
-  begins();
+  begin_drain();
   comes(Sample{Bytes{copy}, {}}, 1);
   EXPECT_THAT(found(), HasSubstr("from another place than it was written to"));
 }
 
 TEST_F(MergeJudgeTest, AnOverwrittenEventIsAViolation) {
   write(1);
-  begins();
+  begin_drain();
   const Sample sample = ring.sample_at(0, kLength);
   const Ordered event{0, 1, false, sample};
   order.event = &event;
-  judge->delivered(sample);
+  judge->check_delivery(sample);
   ring.data[12 + 3] ^= std::byte{1};
-  judge->finished_with(sample);
+  judge->check_finished(sample);
   EXPECT_THAT(found(), HasSubstr("no_early_release: "));
 }
 
@@ -361,7 +361,7 @@ TEST_F(MergeJudgeTest, ALostOfAnotherCountOrKeyIsAViolation) {
     History own;
     own.refuse();
     own.write(1, /*lost=*/1);
-    own.begins();
+    own.begin_drain();
     own.comes(Lost{each.first}, each.second);
     EXPECT_THAT(own.found(), HasSubstr("no_loss: a LOST of"));
   }
@@ -370,7 +370,7 @@ TEST_F(MergeJudgeTest, ALostOfAnotherCountOrKeyIsAViolation) {
 TEST_F(MergeJudgeTest, ALostThatComesTwiceIsAViolation) {
   refuse();
   write(1, /*lost=*/1);
-  begins();
+  begin_drain();
   comes(Lost{1}, 1);
   comes(Lost{1}, 1);
   EXPECT_THAT(found(), HasSubstr("no_loss: a LOST of 1 with the key 1, which is not due"));
@@ -378,14 +378,14 @@ TEST_F(MergeJudgeTest, ALostThatComesTwiceIsAViolation) {
 
 TEST_F(MergeJudgeTest, AnEventOrderedByAnotherKeyIsAViolation) {
   write(5);
-  begins();
+  begin_drain();
   sample_comes(0, 6);
   EXPECT_THAT(found(), HasSubstr("merged: stream 0 sequence 0 of 20 bytes was ordered by 6"));
 }
 
 TEST_F(MergeJudgeTest, TheOrdersViolationNamesTheEvent) {
   write(kClock);
-  begins(/*takes_all=*/false);
+  begin_drain(/*is_flush=*/false);
   sample_comes(0, kClock);
   EXPECT_THAT(found(), HasSubstr("merged: stream 0 sequence 0 of 20 bytes was delivered with the"));
 }
@@ -399,9 +399,9 @@ TEST_F(MergeJudgeTest, WhatIsLeftInTheEndIsAViolation) {
 TEST_F(MergeJudgeTest, LossesThatNobodyReportedAreAViolation) {
   refuse();
   write(1, /*lost=*/1);
-  begins();
+  begin_drain();
   sample_comes(24, 1);
-  ends(0);
+  end_drain(0);
   EXPECT_EQ(found(), "holds") << "its LOST is due";
   judge->settle();
   EXPECT_THAT(found(), HasSubstr("no_loss: 1 records were not delivered"));
@@ -419,11 +419,11 @@ TEST_F(MergeJudgeTest, OnlyWhatIsUnreadMayBeRead) {
     History own;
     own.write(1);
     own.write(2);
-    own.begins();
+    own.begin_drain();
     own.sample_comes(0, 1);
-    own.ends(32);
-    own.begins();
-    own.judge->reads(own.ring.data.data() + offset, size);
+    own.end_drain(32);
+    own.begin_drain();
+    own.judge->check_read(own.ring.data.data() + offset, size);
     return own.found();
   };
   EXPECT_EQ(reads(32, 32), "holds");
@@ -443,47 +443,47 @@ TEST_F(MergeJudgeTest, OnlyWhatIsUnreadMayBeRead) {
 TEST_F(MergeJudgeTest, WhatIsAcrossTheEndOfTheRingMayBeRead) {
   for (int i = 0; i < 127; ++i) {
     const std::uint64_t at = write(1);
-    begins();
+    begin_drain();
     sample_comes(at, 1);
-    ends(at + 32);
+    end_drain(at + 32);
   }
   const std::uint64_t last = write(1);
   write(1);
-  judge->reads(ring.data.data() + last % 4096, 32);
-  judge->reads(ring.data.data(), 32);
+  judge->check_read(ring.data.data() + last % 4096, 32);
+  judge->check_read(ring.data.data(), 32);
   EXPECT_EQ(found(), "holds");
-  judge->reads(ring.data.data() + 32, 1);
+  judge->check_read(ring.data.data() + 32, 1);
   EXPECT_THAT(found(), HasSubstr("in_ring: "));
 }
 
 // What a merge must have released by now: events older than the clock, below the bound, and among
 // the first that it sorts.
 TEST_F(MergeJudgeTest, NothingDueIsHeldBack) {
-  EXPECT_EQ(judge->held_back(100, 100), std::nullopt) << "there is nothing";
+  EXPECT_EQ(judge->held_back_key(100, 100), std::nullopt) << "there is nothing";
   now = 50;
   write(40);
-  EXPECT_EQ(judge->held_back(51, 41), 40U);
-  EXPECT_EQ(judge->held_back(51, 40), std::nullopt) << "it is at the bound";
-  EXPECT_EQ(judge->held_back(50, 41), std::nullopt) << "it is as old as the clock";
-  EXPECT_EQ(judge->held_back(49, 41), std::nullopt);
+  EXPECT_EQ(judge->held_back_key(51, 41), 40U);
+  EXPECT_EQ(judge->held_back_key(51, 40), std::nullopt) << "it is at the bound";
+  EXPECT_EQ(judge->held_back_key(50, 41), std::nullopt) << "it is as old as the clock";
+  EXPECT_EQ(judge->held_back_key(49, 41), std::nullopt);
   now = 60;
   write(30);
-  EXPECT_EQ(judge->held_back(60, 40), std::nullopt) << "the second is younger";
-  EXPECT_EQ(judge->held_back(61, 40), 30U) << "the first is above the bound";
-  EXPECT_EQ(judge->held_back(61, 41), 40U);
+  EXPECT_EQ(judge->held_back_key(60, 40), std::nullopt) << "the second is younger";
+  EXPECT_EQ(judge->held_back_key(61, 40), 30U) << "the first is above the bound";
+  EXPECT_EQ(judge->held_back_key(61, 41), 40U);
 }
 
 TEST_F(MergeJudgeTest, WhatTheWindowDoesNotReachMayWait) {
   constexpr std::uint64_t kHigh = 500;
   for (std::size_t before = 0; before < kMergeWindow; ++before) {
-    EXPECT_EQ(judge->held_back(1, kHigh), std::nullopt) << before;
+    EXPECT_EQ(judge->held_back_key(1, kHigh), std::nullopt) << before;
     write(kHigh);
   }
   write(7);
-  EXPECT_EQ(judge->held_back(1, kHigh), std::nullopt) << "eight are sorted before it";
-  begins();
+  EXPECT_EQ(judge->held_back_key(1, kHigh), std::nullopt) << "eight are sorted before it";
+  begin_drain();
   sample_comes(0, kHigh);
-  EXPECT_EQ(judge->held_back(1, kHigh), 7U) << "seven are";
+  EXPECT_EQ(judge->held_back_key(1, kHigh), 7U) << "seven are";
 }
 
 TEST_F(MergeJudgeTest, ALostIsOneOfTheWindowsEvents) {
@@ -492,9 +492,9 @@ TEST_F(MergeJudgeTest, ALostIsOneOfTheWindowsEvents) {
   write(kHigh, /*lost=*/1);
   for (std::size_t i = 2; i + 1 < kMergeWindow; ++i) write(kHigh);
   write(7);
-  EXPECT_EQ(judge->held_back(1, kHigh), 7U) << "seven are sorted before it";
+  EXPECT_EQ(judge->held_back_key(1, kHigh), 7U) << "seven are sorted before it";
   write(6);
-  EXPECT_EQ(judge->held_back(1, 7), std::nullopt) << "eight are sorted before the second";
+  EXPECT_EQ(judge->held_back_key(1, 7), std::nullopt) << "eight are sorted before the second";
 }
 
 // A late event is excused if at least kMergeWindow earlier events of its ring have higher keys.
@@ -503,7 +503,7 @@ TEST_F(MergeJudgeTest, AnEventIsLateOnlyBehindAWindowOfHigherKeys) {
     History own;
     for (std::size_t i = 0; i < higher; ++i) own.write(500);
     const std::uint64_t at = own.write(7);
-    own.begins();
+    own.begin_drain();
     for (std::size_t i = 0; i < higher; ++i) own.sample_comes(32 * i, 500);
     own.comes(own.ring.sample_at(at, kLength), 7, /*late=*/true);
     return own.found();
@@ -512,7 +512,7 @@ TEST_F(MergeJudgeTest, AnEventIsLateOnlyBehindAWindowOfHigherKeys) {
   EXPECT_EQ(late_behind(kMergeWindow), "holds");
   write(500);
   for (std::size_t i = 0; i < kMergeWindow; ++i) write(7);
-  begins();
+  begin_drain();
   sample_comes(0, 500);
   comes(ring.sample_at(32 * kMergeWindow, kLength), 7, /*late=*/true);
   EXPECT_THAT(found(), HasSubstr("late: stream 0 sequence 8")) << "equal keys displace nothing";

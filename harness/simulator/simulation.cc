@@ -59,7 +59,7 @@ void Engine::look_for_violation() {
 
 void Engine::before_turn() {
   look_for_violation();
-  if (writing_ == 0 && !world_.consumers_end()) drain_what_is_left();
+  if (writing_ == 0 && !world_.consumers_end()) drain_rest();
   if (++turns_ % kTurnsBetweenLooks != 0) return;
   if (observer_.stop != nullptr && observer_.stop->load() && !interrupted_) {
     interrupted_ = true;
@@ -71,7 +71,7 @@ void Engine::before_turn() {
 }
 
 // The writers are done: nothing more will be announced.
-void Engine::drain_what_is_left() {
+void Engine::drain_rest() {
   for (Site& site : sites_) site.check_awake();
   world_.enter(Phase::Draining);
   for (Site& site : sites_) site.consumer().wake();
@@ -109,7 +109,7 @@ SimulationOutcome Engine::outcome() const {
 }
 
 SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observer,
-                                MakesDrain makes_drain, MakesWriter makes_producer,
+                                DrainFactory drain_factory, WriterFactory writer_factory,
                                 bool sound_writers) {
   SimulationPlan plan = of;
   plan.settings.rings = plan.settings.latency = plan.settings.hotplug = 0;
@@ -117,11 +117,11 @@ SimulationOutcome simulate_with(const SimulationPlan& of, const Observer& observ
   Engine engine{plan, observer, sound_writers};
   std::deque<Consumer> consumers;
   for (Site& site : engine.sites()) {
-    consumers.emplace_back(site, makes_drain(site));
+    consumers.emplace_back(site, drain_factory(site));
     site.set_consumer(
         engine.world().scheduler.add([&consumer = consumers.back()] { consumer.run(); }));
     engine.add_writer(
-        site, plan.settings.hostile != 0 ? std::make_unique<Intruder>(site) : makes_producer(site));
+        site, plan.settings.hostile != 0 ? std::make_unique<Intruder>(site) : writer_factory(site));
   }
   return engine.run();
 }

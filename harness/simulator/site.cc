@@ -31,7 +31,7 @@ std::unique_ptr<Judge> judge_of(World& world, const perf_event_mmap_page& page, 
   return judge;
 }
 
-std::uint64_t slowness(World& world) {
+std::uint64_t draw_clock_lag(World& world) {
   if (world.settings.skew_max == 0) return 0;
   return world.scheduler.random().between(0, static_cast<std::uint32_t>(world.settings.skew_max));
 }
@@ -47,37 +47,37 @@ Site::Site(World& world, int cpu)
       poison_{data(), may_be_poisoned(world)},
       drains_{page(), data(), judge_of(world, page(), data(), ledger_, keys_, merged_), poison_,
               world.digest},
-      slow_{slowness(world)},
-      loud_{ring_.file()},
+      clock_lag_{draw_clock_lag(world)},
+      waking_event_{ring_.file()},
       announces_each_{announces_each(world.settings) && world.settings.hostile == 0} {
   event().waitq.push_back(this);
-  if (world.settings.latency != 0) quiet_ = open_beside(/*quiet=*/true);
+  if (world.settings.latency != 0) quiet_event_ = open_beside(/*quiet=*/true);
 }
 
 Site::~Site() {
   std::erase(event().waitq, this);
 }
 
-void Site::begins(const oracle::Payload& payload) {
+void Site::begin_attempt(const oracle::Payload& payload) {
   interrupted_ = ledger_.in_progress() != 0;
-  ledger_.begins(payload);
+  ledger_.begin_attempt(payload);
 }
 
-void Site::takes_key() {
+void Site::stamp_next_payload() {
   const std::uint64_t now = world_.clock();
-  keys_.push_back(now > slow_ ? now - slow_ : 0);
+  keys_.push_back(now > clock_lag_ ? now - clock_lag_ : 0);
 }
 
 // perf_output_get_handle() counts itself as a writer, and then notes rb->wakeup. If an interrupt
 // adds a record in between and the writer is then refused, neither announces that record.
-void Site::ends(int rc) {
-  ledger_.ends(rc);
+void Site::end_attempt(int rc) {
+  ledger_.end_attempt(rc);
   if (ledger_.in_progress() == 0 && interrupted_ && rc != 0) gap_before_drain_ = drains_.count();
 }
 
-void Site::reserved(std::uint64_t position, std::size_t size) {
-  ledger_.reserved(position, size, judge().released());
-  poison_.reserved(position, size);
+void Site::note_reservation(std::uint64_t position, std::size_t size) {
+  ledger_.note_reservation(position, size, judge().released());
+  poison_.note_reservation(position, size);
 }
 
 void Site::run_irq_work() {
@@ -112,9 +112,9 @@ void Site::wait(std::uint64_t timeout) {
   waiting_ = false;
 }
 
-void Site::sleeps(std::uint64_t deadline) {
+void Site::begin_sleep(std::uint64_t deadline) {
   waiting_ = true;
-  sleeps_until_ = deadline;
+  sleep_deadline_ = deadline;
 }
 
 bool Site::poll() {
@@ -137,26 +137,26 @@ kernel::perf_file Site::open_beside(bool quiet) {
 void Site::fill_entry(Wakeups wakeups) {
   entry_ = wakeups;
   entered_at_ = world_.scheduler.now();
-  if (!offline_) ring_.enter(wakeups == Wakeups::None ? quiet_ : loud_);
+  if (!offline_) ring_.enter(wakeups == Wakeups::None ? quiet_event_ : waking_event_);
 }
 
-void Site::goes() {
+void Site::go_offline() {
   run_irq_work();
-  kernel::perf_event_exit_cpu(*loud_);
-  if (quiet_ != nullptr) kernel::perf_event_exit_cpu(*quiet_);
+  kernel::perf_event_exit_cpu(*waking_event_);
+  if (quiet_event_ != nullptr) kernel::perf_event_exit_cpu(*quiet_event_);
   offline_ = changed_ = true;
   wake();
 }
 
-void Site::comes_back() {
+void Site::come_online() {
   offline_ = false;
   changed_ = true;
   wake();
 }
 
 void Site::revive() {
-  loud_ = open_beside(/*quiet=*/false);
-  if (quiet_ != nullptr) quiet_ = open_beside(/*quiet=*/true);
+  waking_event_ = open_beside(/*quiet=*/false);
+  if (quiet_event_ != nullptr) quiet_event_ = open_beside(/*quiet=*/true);
   fill_entry(entry_);
 }
 
@@ -171,7 +171,7 @@ void Site::check_awake() {
   if (!announces_each_ || !waiting_ || woken_ || irq_work_ || excused) return;
   if (!consumer_->asleep(world_.scheduler.now())) return;
   if (world_.settings.latency != 0) return check_deadline();
-  const bool unseen = merged_ == nullptr ? readable() : drains_.is_unseen();
+  const bool unseen = merged_ == nullptr ? readable() : drains_.has_unseen_data();
   if (unseen) {
     judge().violate(
         oracle::Invariant::awake,
@@ -179,7 +179,7 @@ void Site::check_awake() {
             "the consumer waits for a wakeup although {} unread records will not be announced",
             ledger_.pending()));
   }
-  if (merged_ != nullptr && merged_->has_due() && sleeps_until_ == kNever) {
+  if (merged_ != nullptr && merged_->has_undelivered() && sleep_deadline_ == kNever) {
     judge().violate(oracle::Invariant::awake,
                     "the consumer waits for a wakeup although it holds records back");
   }
@@ -191,12 +191,12 @@ void Site::check_awake() {
 void Site::check_deadline() {
   const std::uint64_t now = world_.scheduler.now();
   const std::uint64_t latency = world_.settings.latency;
-  const bool counts_on_it = entry_ == Wakeups::None || now - entered_at_ < latency;
-  if (!counts_on_it || !readable() || sleeps_until_ <= now + latency) return;
+  const bool needs_deadline = entry_ == Wakeups::None || now - entered_at_ < latency;
+  if (!needs_deadline || !readable() || sleep_deadline_ <= now + latency) return;
   judge().violate(oracle::Invariant::awake,
                   fmt::format("the consumer sleeps for {} steps more although an unread record "
                               "will not be announced, with a latency of {}",
-                              sleeps_until_ - now, latency));
+                              sleep_deadline_ - now, latency));
 }
 
 }  // namespace perfring::simulator

@@ -53,20 +53,23 @@ class Site final : public kernel::wait_queue_entry {
   Task& consumer() { return *consumer_; }
 
   // The kernel's side: an output, its reservation, and the interrupt that wakes.
-  void enters_program() { ++programs_; }
-  void leaves_program() {
-    if (--programs_ == 0) ++pauses_;
+  void begin_program() { ++programs_; }
+  void end_program() {
+    if (--programs_ == 0) ++quiescent_periods_;
   }
-  // Returns true if every program that was running when pauses() returned `pauses` has ended.
-  bool has_paused_since(std::uint64_t pauses) const { return programs_ == 0 || pauses_ != pauses; }
-  std::uint64_t pauses() const { return pauses_; }
+  // Returns true if every program that was running when quiescent_periods() returned
+  // `quiescent_periods` has ended.
+  bool quiesced_since(std::uint64_t pauses) const {
+    return programs_ == 0 || quiescent_periods_ != pauses;
+  }
+  std::uint64_t quiescent_periods() const { return quiescent_periods_; }
   // The program reads its clock for the next payload.
-  void takes_key();
-  void begins(const oracle::Payload& payload);
-  void reserved(std::uint64_t position, std::size_t size);
-  void ends(int rc);
-  void published() {
-    if (merged_ != nullptr) merged_->published();
+  void stamp_next_payload();
+  void begin_attempt(const oracle::Payload& payload);
+  void note_reservation(std::uint64_t position, std::size_t size);
+  void end_attempt(int rc);
+  void note_publication() {
+    if (merged_ != nullptr) merged_->note_publication();
   }
   void irq_work_queue() { irq_work_ = true; }
   bool irq_work() const { return irq_work_; }
@@ -78,18 +81,18 @@ class Site final : public kernel::wait_queue_entry {
     if (world_.scheduler.step()) [[unlikely]]
       consumer_->yield();
   }
-  void reads(const std::byte* address, std::size_t size) {
-    if (!drains_.reads(address, size)) [[unlikely]]
+  void check_read(const std::byte* address, std::size_t size) {
+    if (!drains_.check_read(address, size)) [[unlikely]]
       stop_consumer();
   }
   bool readable() const;
 
   // For one consumer of all rings: what it does besides draining them. `deadline`: when it wakes if
   // nobody wakes it. poll() takes the flag.
-  void sleeps(std::uint64_t deadline);
+  void begin_sleep(std::uint64_t deadline);
   void forget_wakeup() { woken_ = false; }
   bool woken() const { return woken_; }
-  void awakes() { waiting_ = false; }
+  void end_sleep() { waiting_ = false; }
   bool poll();
   const MergeJudge* merged() const { return merged_; }
   // The key of the payload with this sequence number, or 0 if there is none.
@@ -102,9 +105,9 @@ class Site final : public kernel::wait_queue_entry {
 
   // The CPU goes offline and comes back. Its events are dead afterwards, until the consumer revives
   // them. take_change() reports each change once.
-  bool may_go() const { return !offline_ && programs_ == 0; }
-  void goes();
-  void comes_back();
+  bool can_go_offline() const { return !offline_ && programs_ == 0; }
+  void go_offline();
+  void come_online();
   bool offline() const { return offline_; }
   bool has_change() const { return changed_; }
   bool take_change() { return std::exchange(changed_, false); }
@@ -134,17 +137,17 @@ class Site final : public kernel::wait_queue_entry {
   Task* producer_ = nullptr;
   Task* consumer_ = nullptr;
 
-  const std::uint64_t slow_;   // ticks by which this CPU's clock is slow
-  kernel::perf_file loud_;     // the event that wakes for each record
-  kernel::perf_file quiet_;    // the event that wakes for none
-  const bool announces_each_;  // the kernel announces each record that it accepts
+  const std::uint64_t clock_lag_;   // ticks by which this CPU's clock is slow
+  kernel::perf_file waking_event_;  // the event that wakes for each record
+  kernel::perf_file quiet_event_;   // the event that wakes for none
+  const bool announces_each_;       // the kernel announces each record that it accepts
   bool irq_work_ = false;
   bool waiting_ = false;
   bool woken_ = false;
   std::uint64_t wakeups_ = 0;
-  std::uint64_t sleeps_until_ = 0;
-  unsigned programs_ = 0;     // running programs, each interrupting the previous one
-  std::uint64_t pauses_ = 0;  // times that the last program ended
+  std::uint64_t sleep_deadline_ = 0;
+  unsigned programs_ = 0;                // running programs, each interrupting the previous one
+  std::uint64_t quiescent_periods_ = 0;  // times that the last program ended
   bool offline_ = false;
   bool changed_ = false;
   Wakeups entry_ = Wakeups::EachRecord;

@@ -15,25 +15,25 @@
 #include <utility>
 
 #include "harness/program/child_process.h"
-#include "harness/stress/consumer.h"
-#include "harness/stress/producer.h"
 #include "harness/stress/run.h"
+#include "harness/stress/stress_consumer.h"
+#include "harness/stress/stress_producer.h"
 
 namespace perfring::stress {
 
 // A T in memory that a forked child shares with its parent.
 template <class T>
-class Shared {
+class SharedObject {
  public:
-  Shared() {
+  SharedObject() {
     void* const memory =
         ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::system_error{errno, std::generic_category(), "mmap"};
     value_ = new (memory) T;
   }
-  ~Shared() { ::munmap(value_, sizeof(T)); }
-  Shared(const Shared&) = delete;
-  Shared& operator=(const Shared&) = delete;
+  ~SharedObject() { ::munmap(value_, sizeof(T)); }
+  SharedObject(const SharedObject&) = delete;
+  SharedObject& operator=(const SharedObject&) = delete;
   T* operator->() const { return value_; }
   T* get() const { return value_; }
 
@@ -118,9 +118,9 @@ inline oracle::Totals published_totals(const FlightLog& log, const StressRing& r
 // others are killed shortly after some number of reservations or some time. In one life out of four
 // nothing is drained meanwhile, so the ring fills up.
 template <class Base, class R = Ring<>>
-void life(const Setting& setting, Random& random, PartOutcome& outcome) {
+void run_until_killed(const Setting& setting, Random& random, PartOutcome& outcome) {
   const StressRing ring{setting};
-  const Shared<FlightLog> log;
+  const SharedObject<FlightLog> log;
   StressConsumer<R> consumer{ring};
   const std::uint64_t steps = random() % 2 != 0 ? 1 + random() % (64U << random() % 11) : 0;
   ProducerProcess<Base> producer{ring, log.get(), steps};
@@ -155,7 +155,7 @@ void life(const Setting& setting, Random& random, PartOutcome& outcome) {
 template <class Base = kernel::HardwareCpu>
 PartOutcome processes(const Run& run) {
   return rounds("processes", run, [&](PartOutcome& outcome, Random& random) {
-    life<Base>(draw(random, run.pages), random, outcome);
+    run_until_killed<Base>(draw(random, run.pages), random, outcome);
   });
 }
 

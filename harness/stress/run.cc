@@ -60,7 +60,7 @@ std::string describe(const Setting& setting) {
       setting.ring.watermark ? "watermark" : "wakeup_events", setting.ring.wakeup);
 }
 
-std::future<void> on_a_thread(std::function<void()> work) {
+std::future<void> start_thread(std::function<void()> work) {
   return std::async(std::launch::async, std::move(work));
 }
 
@@ -90,13 +90,13 @@ PartOutcome rounds(std::string part, const Run& run,
   return outcome;
 }
 
-PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*makes)(const Setting&)) {
+PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*make_ring)(const Setting&)) {
   constexpr std::chrono::milliseconds kRound{50};
   return rounds("threads", run, [&](PartOutcome& outcome, Random& random) {
     std::atomic<bool> stop{false};
     std::vector<std::unique_ptr<ThreadedRing>> rings;
-    const StopAtTheEnd stop_at_the_end{stop};  // stops before the rings join their threads
-    for (const Setting& setting : draw_rings(random, run)) rings.push_back(makes(setting));
+    const StopGuard stop_guard{stop};  // stops before the rings join their threads
+    for (const Setting& setting : draw_rings(random, run)) rings.push_back(make_ring(setting));
     for (const auto& ring : rings) ring->start(stop);
     for (const auto end = Clock::now() + kRound; Clock::now() < end;) {
       bool any = false;

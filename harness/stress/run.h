@@ -91,15 +91,15 @@ struct PartOutcome {
 
 // Stops the threads of a round when the round ends, also by an exception, for example from a thread
 // that could not be started.
-struct StopAtTheEnd {
+struct StopGuard {
   std::atomic<bool>& stop;
-  ~StopAtTheEnd() { stop.store(true, std::memory_order_relaxed); }
+  ~StopGuard() { stop.store(true, std::memory_order_relaxed); }
 };
 
 // Runs `work` on a new thread. The returned future's destructor waits for the thread. Not a
 // template: that would instantiate std::async for each kind of thread and add half a minute of
 // compile time.
-std::future<void> on_a_thread(std::function<void()> work);
+std::future<void> start_thread(std::function<void()> work);
 
 // Draws the rings of one round: at least one.
 std::vector<Setting> draw_rings(Random& random, const Run& run);

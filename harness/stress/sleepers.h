@@ -19,9 +19,9 @@
 #include "harness/faults/loop_faults.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/program/checked.h"
-#include "harness/stress/consumer.h"
-#include "harness/stress/producer.h"
 #include "harness/stress/run.h"
+#include "harness/stress/stress_consumer.h"
+#include "harness/stress/stress_producer.h"
 
 namespace perfring::stress {
 
@@ -36,7 +36,7 @@ class Eventfd {
   int get() const { return fd_; }
   void clear() const {
     std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t got = ::read(fd_, &count, sizeof(count));
+    [[maybe_unused]] const ssize_t ignored = ::read(fd_, &count, sizeof(count));
   }
 
  private:
@@ -101,11 +101,11 @@ class SleepersRound {
   }
 
   void run(std::chrono::milliseconds duration) {
-    const StopAtTheEnd stop_at_the_end{stop_};  // stops before the rings join their threads
+    const StopGuard stop_guard{stop_};  // stops before the rings join their threads
     for (auto& ring : rings_) {
       for (auto early = ring.producer.random()() % 4; early != 0; --early) ring.producer.output();
       ring.registration.emplace(ring.ring.file(), ring.eventfd.get());
-      ring.thread = on_a_thread([this, &ring] { ring.write(stop_); });
+      ring.thread = start_thread([this, &ring] { ring.write(stop_); });
     }
     if (W != Waits::NoFirstDrain) drain_all();
     for (const auto end = Clock::now() + duration; Clock::now() < end && outcome_.holds();) wait();

@@ -12,7 +12,7 @@
 #include "harness/stress/processes.h"
 #include "harness/stress/run.h"
 #include "harness/stress/sleepers.h"
-#include "harness/stress/testing.h"
+#include "harness/stress/stress_testing.h"
 
 namespace perfring::stress {
 namespace {
@@ -118,7 +118,7 @@ TEST(LostWakeupTest, AWakeupIsLostOnlyIfEarnedInsideGetHandle) {
 // The totals that data_head shows for a log with reservations of 24 bytes each.
 oracle::Totals totals_at(const Setting& setting, std::uint64_t reserved, std::uint64_t published) {
   const StressRing ring{setting};
-  const Shared<FlightLog> log;
+  const SharedObject<FlightLog> log;
   for (std::uint64_t i = 1; i <= reserved; ++i)
     log->report(log->append(setting.ring.start + 24 * i), 2);
   ring.page().data_head = setting.ring.start + 24 * published;
@@ -146,7 +146,7 @@ TEST(PublishedTotalsTest, RecordsBelowDataHeadAreAccepted) {
 // before their records.
 TEST(PublishedTotalsTest, LossesAreCountedInTheRingsOrder) {
   const StressRing ring{Setting{}};
-  const Shared<FlightLog> log;
+  const SharedObject<FlightLog> log;
   const std::uint64_t outer = log->append(24);
   log->report(log->append(48), 5);
   log->append(72);
@@ -166,7 +166,7 @@ TEST(PublishedTotalsTest, LossesAreCountedInTheRingsOrder) {
 TEST(PublishedTotalsTest, DataHeadInsideARecordAccountsForNothing) {
   Setting setting;
   const StressRing ring{setting};
-  const Shared<FlightLog> log;
+  const SharedObject<FlightLog> log;
   log->append(24);
   ring.page().data_head = 16;
   EXPECT_EQ(published_totals(*log.get(), ring).accepted, 0U);
@@ -174,7 +174,7 @@ TEST(PublishedTotalsTest, DataHeadInsideARecordAccountsForNothing) {
 
 TEST(ProducerProcessTest, WritesUntilItIsKilled) {
   const StressRing ring{Setting{.payload_max = 64}};
-  const Shared<FlightLog> log;
+  const SharedObject<FlightLog> log;
   ProducerProcess<kernel::HardwareCpu> producer{ring, log.get()};
   while (log->count.load() < 10) ::sched_yield();
   EXPECT_TRUE(producer.kill());
@@ -218,7 +218,7 @@ struct Death {
 
 Death death_after(std::uint64_t steps) {
   const StressRing ring{Setting{.levels = 2, .payload_max = 64, .seed = 3}};
-  const Shared<FlightLog> log;
+  const SharedObject<FlightLog> log;
   ProducerProcess<kernel::HardwareCpu> producer{ring, log.get(), steps};
   const auto limit = Clock::now() + std::chrono::seconds{60};
   while (!log->dead && Clock::now() < limit) ::sched_yield();
@@ -248,7 +248,8 @@ std::string violation_of(unsigned levels = 1) {
   PartOutcome outcome;
   const auto limit = Clock::now() + std::chrono::seconds{200};
   while (outcome.holds() && Clock::now() < limit) {
-    life<Base, R>(Setting{.levels = levels, .payload_max = 64, .seed = random()}, random, outcome);
+    run_until_killed<Base, R>(Setting{.levels = levels, .payload_max = 64, .seed = random()},
+                              random, outcome);
   }
   return outcome.holds() ? "" : outcome.violations.front();
 }
@@ -273,7 +274,8 @@ TEST(ProducerLifeTest, EachLifeIsCounted) {
   unsigned lives = 0;
   while ((outcome.delivered == 0 || outcome.lost == 0 || outcome.killed_in_record == 0) &&
          outcome.holds() && Clock::now() < limit) {
-    life<kernel::HardwareCpu>(Setting{.payload_max = 64, .seed = random()}, random, outcome);
+    run_until_killed<kernel::HardwareCpu>(Setting{.payload_max = 64, .seed = random()}, random,
+                                          outcome);
     ++lives;
   }
   EXPECT_TRUE(outcome.holds()) << outcome.violations.front();

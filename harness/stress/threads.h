@@ -5,9 +5,9 @@
 #include <future>
 #include <memory>
 
-#include "harness/stress/consumer.h"
-#include "harness/stress/producer.h"
 #include "harness/stress/run.h"
+#include "harness/stress/stress_consumer.h"
+#include "harness/stress/stress_producer.h"
 
 namespace perfring::stress {
 
@@ -29,7 +29,7 @@ class ThreadedRingOf final : public ThreadedRing {
       : ring_{setting}, producer_{ring_}, consumer_{ring_} {}
 
   void start(const std::atomic<bool>& stop) override {
-    thread_ = on_a_thread([this, &stop] { producer_.work(stop); });
+    thread_ = start_thread([this, &stop] { producer_.work(stop); });
   }
   bool drain() override { return consumer_.drain(); }
   void end(PartOutcome& outcome) override {
@@ -54,7 +54,7 @@ class ThreadedRingOf final : public ThreadedRing {
 
 // One thread per ring writes to it. The calling thread drains all rings and never sleeps, so that
 // only the rings order writer and consumer.
-PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*makes)(const Setting&));
+PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*make_ring)(const Setting&));
 
 template <class Base = kernel::HardwareCpu, class Consuming = StressConsumer<>>
 PartOutcome threads(const Run& run) {

@@ -74,16 +74,16 @@ TEST(PerfBufferErrorTest, MessagesEqualAyas) {
 struct Advice {
   Kind kind;
   int error;
-  std::string asked;
+  std::string request;
   std::string change;
 };
 
 class ExplainTest : public ::testing::TestWithParam<Advice> {};
 
 TEST_P(ExplainTest, NamesWhatWasAskedWhatWasSaidAndWhatToChange) {
-  const auto& [kind, error, asked, change] = GetParam();
+  const auto& [kind, error, request, change] = GetParam();
   const std::string text = PerfBufferError::at_failure(kind, code(error), 7, 64).explain();
-  EXPECT_THAT(text, AllOf(HasSubstr("asked for: " + asked),
+  EXPECT_THAT(text, AllOf(HasSubstr("asked for: " + request),
                           HasSubstr("\nthe system said: " + code(error).message() + "\n"),
                           HasSubstr("\nto change: "), HasSubstr(change)));
 }
@@ -116,7 +116,7 @@ TEST(PerfBufferErrorTest, ExplainsInThreeLines) {
   const auto explained = [](Kind kind, int error) {
     return PerfBufferError::at_failure(kind, code(error), 7, 64).explain();
   };
-  const auto said = [](int error) {
+  const auto error_line = [](int error) {
     return "\nthe system said: " + code(error).message() + "\nto change: ";
   };
   EXPECT_EQ(PerfBufferError::at_failure(Kind::InvalidPageCount, {}, 7, 3).explain(),
@@ -126,16 +126,16 @@ TEST(PerfBufferErrorTest, ExplainsInThreeLines) {
                 std::to_string((std::size_t{1} << 31) / testing::page_size()) + " (a page is " +
                 std::to_string(testing::page_size()) + " bytes, a ring at most 2 GiB)");
   EXPECT_EQ(explained(Kind::OpenError, EIO), "asked for: " + kOpen + ", for all processes" +
-                                                 said(EIO) +
+                                                 error_line(EIO) +
                                                  "see perf_event_open(2) for this error");
   EXPECT_EQ(explained(Kind::MMapError, ENOMEM),
-            "asked for: " + kMap + said(ENOMEM) +
+            "asked for: " + kMap + error_line(ENOMEM) +
                 "ask for fewer pages: the kernel could not allocate a ring of 64 pages");
   EXPECT_EQ(explained(Kind::PerfEventEnableError, EPERM),
-            "asked for: ioctl PERF_EVENT_IOC_ENABLE of the event on CPU 7" + said(EPERM) +
+            "asked for: ioctl PERF_EVENT_IOC_ENABLE of the event on CPU 7" + error_line(EPERM) +
                 "change the seccomp or LSM policy that forbids it: the kernel itself does not");
   EXPECT_EQ(explained(Kind::IOError, EIO), "asked for: " + kUpdate + " with the event on CPU 7" +
-                                               said(EIO) +
+                                               error_line(EIO) +
                                                "see bpf(2), BPF_MAP_UPDATE_ELEM, for this error");
 }
 

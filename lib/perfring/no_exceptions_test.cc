@@ -86,7 +86,7 @@ int main() {
   events += perfring::event::TracepointFormat::parse("").has_value();
   events += perfring::event::by_name("no such event").has_value();
   const auto cpus = perfring::online_cpus();
-  const bool asked = cpus || !cpus.error().explain().empty();
-  return events == 0 && refused && unknown && asked && decodes_a_record() ? 0 : 1;
+  const bool explained = cpus || !cpus.error().explain().empty();
+  return events == 0 && refused && unknown && explained && decodes_a_record() ? 0 : 1;
 }
 #endif

@@ -187,30 +187,30 @@ std::string PerfBufferError::message() const {
 
 std::string PerfBufferError::explain() const {
   const std::string on_cpu = " on CPU " + std::to_string(cpu);
-  std::string asked;
-  std::string said = io_error.message();
+  std::string request;
+  std::string reply = io_error.message();
   switch (kind) {
     case Kind::InvalidPageCount:
-      asked = "a ring of " + std::to_string(page_count) + " data pages" + on_cpu;
-      said = "nothing: perfring checks this before any system call";
+      request = "a ring of " + std::to_string(page_count) + " data pages" + on_cpu;
+      reply = "nothing: perfring checks this before any system call";
       break;
     case Kind::OpenError:
-      asked = "perf_event_open of a software BPF_OUTPUT event" + on_cpu + ", for all processes";
+      request = "perf_event_open of a software BPF_OUTPUT event" + on_cpu + ", for all processes";
       break;
     case Kind::MMapError:
-      asked = "mmap of a ring of 1 + " + std::to_string(page_count) + " pages" + on_cpu;
+      request = "mmap of a ring of 1 + " + std::to_string(page_count) + " pages" + on_cpu;
       break;
     case Kind::PerfEventEnableError:
-      asked = "ioctl PERF_EVENT_IOC_ENABLE of the event" + on_cpu;
+      request = "ioctl PERF_EVENT_IOC_ENABLE of the event" + on_cpu;
       break;
     case Kind::IOError:
-      asked =
+      request =
           "bpf BPF_MAP_UPDATE_ELEM of index " + std::to_string(cpu) + " with the event" + on_cpu;
       break;
     default:
       return message();
   }
-  return "asked for: " + asked + "\nthe system said: " + said +
+  return "asked for: " + request + "\nthe system said: " + reply +
          (advice.empty() ? std::string{} : "\nto change: " + advice);
 }
 

@@ -59,15 +59,16 @@ TEST_F(PerfBufferLifeTest, ADrainInAForkedChildEndsItWithAnAssertion) {
 #else
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
-  const std::string said = "a forked child has no mapping of the ring";
+  const std::string message = "a forked child has no mapping of the ring";
   const auto ignore = [](const PerfEvent&) {};
-  EXPECT_DEATH(buffer->for_each(ignore), said);
-  EXPECT_DEATH(buffer->for_each_while([](const PerfEvent&) { return true; }), said);
-  EXPECT_DEATH(static_cast<void>(buffer->fold(0, [](int n, const PerfEvent&) { return n; })), said);
+  EXPECT_DEATH(buffer->for_each(ignore), message);
+  EXPECT_DEATH(buffer->for_each_while([](const PerfEvent&) { return true; }), message);
+  EXPECT_DEATH(static_cast<void>(buffer->fold(0, [](int n, const PerfEvent&) { return n; })),
+               message);
   EXPECT_DEATH(static_cast<void>(buffer->try_fold(
                    Unit{}, [](Unit, const PerfEvent&) -> ControlFlow<> { return Continue{}; })),
-               said);
-  EXPECT_DEATH(static_cast<void>(std::as_const(*buffer).readable()), said);
+               message);
+  EXPECT_DEATH(static_cast<void>(std::as_const(*buffer).readable()), message);
   // A drain of an empty buffer, or of the child's own, does not end it.
   const auto drains_its_own = [&] {
     const PerfBuffer taken = *std::move(buffer);

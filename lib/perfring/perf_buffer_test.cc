@@ -68,7 +68,7 @@ TEST_F(PerfBufferTest, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
   const auto ring = static_cast<std::uint32_t>(4 * kPage);
   // A watermark above the ring's size becomes that size: a 32-bit kernel takes 2^31 and more for a
   // negative number, and never wakes anybody (K30 of the harness's facts).
-  for (const auto& [watermark, asked] :
+  for (const auto& [watermark, expected_watermark] :
        std::initializer_list<std::pair<std::uint32_t, std::uint32_t>>{{1, 1},
                                                                       {8192, 8192},
                                                                       {ring, ring},
@@ -78,7 +78,7 @@ TEST_F(PerfBufferTest, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
     ASSERT_TRUE(PerfBuffer::open(0, {.page_count = 4, .wakeup_watermark = watermark}).has_value());
     perf_event_attr expected = bpf_output();
     expected.watermark = 1;
-    expected.wakeup_watermark = asked;
+    expected.wakeup_watermark = expected_watermark;
     expect_event(kernel_.event, expected);
   }
 }

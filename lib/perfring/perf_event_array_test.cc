@@ -32,7 +32,7 @@ class PerfEventArrayTest : public ::testing::Test {
   ~PerfEventArrayTest() override { ::close(map_fd_); }
 
   // The kernel refuses bytes that are not zero after the fields that it knows.
-  void expect_zeroes_behind(std::size_t used) {
+  void expect_zeroes_after(std::size_t used) {
     ASSERT_EQ(kernel_.bpf_size, sizeof(bpf_attr));
     const auto bytes = std::as_bytes(std::span(&kernel_.bpf, 1)).subspan(used);
     EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte each) { return each == std::byte{0}; }));
@@ -51,7 +51,7 @@ TEST_F(PerfEventArrayTest, FromFdHoldsASecondDescriptorOfTheMap) {
     EXPECT_NE(fd, map_fd_);
     EXPECT_EQ(::fcntl(fd, F_GETFD), FD_CLOEXEC);
     EXPECT_EQ(static_cast<int>(kernel_.bpf.info.bpf_fd), fd);
-    expect_zeroes_behind(offsetof(bpf_attr, info.info) + 8);
+    expect_zeroes_after(offsetof(bpf_attr, info.info) + 8);
   }
   EXPECT_FALSE(FakeKernel::is_open(fd));
   EXPECT_TRUE(FakeKernel::is_open(map_fd_));
@@ -128,7 +128,7 @@ TEST_F(PerfEventArrayTest, OpenPutsTheEventIntoTheEntryOfItsCpu) {
     EXPECT_EQ(kernel_.updated, (std::pair{index, static_cast<unsigned>(buffer->fd())}));
     EXPECT_EQ(static_cast<int>(kernel_.bpf.map_fd), array->fd());
     EXPECT_EQ(kernel_.bpf.flags, 0U) << "BPF_ANY";
-    expect_zeroes_behind(offsetof(bpf_attr, flags) + 8);
+    expect_zeroes_after(offsetof(bpf_attr, flags) + 8);
     EXPECT_EQ(kernel_.calls.back(), "update") << "of an event that is enabled and mapped";
   }
 }
@@ -235,7 +235,7 @@ TEST_F(PerfEventArrayTest, PinAndFromPinPassThePathOn) {
   EXPECT_EQ(kernel_.calls.back(), "pin");
   EXPECT_EQ(kernel_.path, "/sys/fs/bpf/one");
   EXPECT_EQ(static_cast<int>(kernel_.bpf.bpf_fd), array->fd());
-  expect_zeroes_behind(offsetof(bpf_attr, bpf_fd) + 4);
+  expect_zeroes_after(offsetof(bpf_attr, bpf_fd) + 4);
   kernel_.calls.clear();
   const auto pinned = PerfEventArray::from_pin("/sys/fs/bpf/two");
   ASSERT_TRUE(pinned.has_value());

@@ -216,8 +216,8 @@ static pthread_t polls;
 static volatile int is_there;  // the interrupting thread runs: its tracer has let it go
 
 static void protect(__u64 mode) {
-  struct uffdio_writeprotect asked = {{(size_t)protected_page, kPage}, mode};
-  if (ioctl(faults, UFFDIO_WRITEPROTECT, &asked) != 0) abort();
+  struct uffdio_writeprotect request = {{(size_t)protected_page, kPage}, mode};
+  if (ioctl(faults, UFFDIO_WRITEPROTECT, &request) != 0) abort();
 }
 
 // Interrupts a poll(2) while the supervisor writes the answer, which blocks on the protected page.

@@ -28,7 +28,7 @@ namespace {
 
 volatile std::sig_atomic_t stopped = 0;
 
-struct Asked {
+struct Request {
   std::uint64_t pages = 64;
   std::uint64_t wakeup_watermark = 0;
   std::uint64_t wakeup_events = 1;
@@ -58,26 +58,26 @@ void print(const PerfEvent& event) {
   }
 }
 
-perf_event_attr attr_of(const Asked& asked) {
+perf_event_attr attr_of(const Request& request) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_BPF_OUTPUT;
   attr.sample_period = 1;
-  attr.sample_type = asked.sample_type;
-  attr.sample_id_all = asked.sample_id_all != 0;
-  attr.watermark = asked.wakeup_watermark != 0;
+  attr.sample_type = request.sample_type;
+  attr.sample_id_all = request.sample_id_all != 0;
+  attr.watermark = request.wakeup_watermark != 0;
   attr.wakeup_events =
-      static_cast<std::uint32_t>(attr.watermark ? asked.wakeup_watermark : asked.wakeup_events);
+      static_cast<std::uint32_t>(attr.watermark ? request.wakeup_watermark : request.wakeup_events);
   return attr;
 }
 
 // The ring of an event that PerfEventArray cannot open.
-class Opened {
+class OpenedRing {
  public:
-  Opened(const Asked& asked, int map, std::uint32_t cpu) : attr_{attr_of(asked)} {
+  OpenedRing(const Request& request, int map, std::uint32_t cpu) : attr_{attr_of(request)} {
     auto file = os::perf_event_open(attr_, cpu);
-    const std::size_t size = (static_cast<std::size_t>(asked.pages) + 1) * os::page_size();
+    const std::size_t size = (static_cast<std::size_t>(request.pages) + 1) * os::page_size();
     void* const memory =
         file ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file->get(), 0)
              : MAP_FAILED;
@@ -126,9 +126,9 @@ int failed(const char* what) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Asked asked;
-  const std::array fields{&asked.pages, &asked.wakeup_watermark, &asked.wakeup_events,
-                          &asked.sample_type, &asked.sample_id_all};
+  Request request;
+  const std::array fields{&request.pages, &request.wakeup_watermark, &request.wakeup_events,
+                          &request.sample_type, &request.sample_id_all};
   for (int i = 1; i < argc && i <= static_cast<int>(fields.size()); ++i) {
     *fields[static_cast<std::size_t>(i) - 1] = std::strtoull(argv[i], nullptr, 10);
   }
@@ -141,17 +141,17 @@ int main(int argc, char** argv) {
   if (!array) return failed(array.error().explain().c_str());
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
   std::vector<PerfEventArrayBuffer> buffers;
-  std::vector<std::unique_ptr<Opened>> opened;
+  std::vector<std::unique_ptr<OpenedRing>> opened;
   for (const std::uint32_t cpu : *cpus) {
-    if (asked.is_plain()) {
+    if (request.is_plain()) {
       auto buffer = array->open(
-          cpu, {.page_count = static_cast<std::size_t>(asked.pages),
-                .wakeup_watermark = static_cast<std::uint32_t>(asked.wakeup_watermark)});
+          cpu, {.page_count = static_cast<std::size_t>(request.pages),
+                .wakeup_watermark = static_cast<std::uint32_t>(request.wakeup_watermark)});
       if (!buffer) return failed(buffer.error().explain().c_str());
       if (!wait_for(epoll, buffer->fd())) return failed("epoll_ctl");
       buffers.push_back(*std::move(buffer));
     } else {
-      opened.push_back(std::make_unique<Opened>(asked, map->get(), cpu));
+      opened.push_back(std::make_unique<OpenedRing>(request, map->get(), cpu));
       if (!opened.back()->is_open()) return failed("the event, its ring or its entry");
       if (!wait_for(epoll, opened.back()->fd())) return failed("epoll_ctl");
     }

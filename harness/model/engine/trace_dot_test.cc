@@ -1,6 +1,6 @@
 // Tests the text of a drawing, which is the input of Graphviz. //harness/cli:commands_test has
-// Graphviz draw it; //harness/model:catalogue_test compares the text of every violation in the
-// catalogue with its trace.
+// Graphviz draw it; //harness/model:model_catalogue_test compares the text of every violation in
+// the catalogue with its trace.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -136,7 +136,7 @@ struct ModelMemory {
   static std::uint64_t whole(const SharedPosition& field, Where where = Where::here()) {
     return ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
   }
-  static void sees_read(const std::byte* address, std::size_t size, Where where = Where::here()) {
+  static void note_read(const std::byte* address, std::size_t size, Where where = Where::here()) {
     for (std::size_t i = 0; i < size; i += ModelRing::kWordBytes) {
       static_cast<void>(ModelRing::here->read_word(address + i, where));
     }

@@ -57,7 +57,7 @@ bool is_detail_of(const std::string& field, std::string_view bit) {
 
 }  // namespace
 
-std::optional<Cause> cause_of_lack(int error, System& system) {
+std::optional<Cause> cause_of_shortage(int error, System& system) {
   switch (error) {
     case EMFILE: {
       auto limit = Facts{system}.limit("Max open files");
@@ -78,8 +78,8 @@ std::optional<Cause> cause_of_lack(int error, System& system) {
   }
 }
 
-std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) {
-  if (auto lack = cause_of_lack(error, facts.system())) return lack;
+std::optional<Cause> plain_cause(const OpenArgs& args, int error, const Facts& facts) {
+  if (auto lack = cause_of_shortage(error, facts.system())) return lack;
   switch (error) {
     case ESRCH:
       return Cause{"pid", "the process no longer exists", "give one that is running"};
@@ -88,11 +88,11 @@ std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) 
                    "wait for that event to be closed"};
     case ENOSPC:
       // Whatever the place: another CPU may have a free one, but the event is what must change.
-      if (ask.attr.type != PERF_TYPE_BREAKPOINT) return std::nullopt;
+      if (args.attr.type != PERF_TYPE_BREAKPOINT) return std::nullopt;
       return Cause{"type", "all breakpoints of the processor are in use: x86 has four for each CPU",
                    "ask for fewer, or close one that is open"};
     case EBADF:
-      return ask.group_fd != -1
+      return args.group_fd != -1
                  ? Cause{"group_fd", "group_fd is not an event", "give the leader's descriptor"}
                  : Cause{"cgroup", "the folder is not a cgroup", "give one below /sys/fs/cgroup"};
     default:
@@ -100,17 +100,17 @@ std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts) 
   }
 }
 
-bool is_without_period(const Variation& each) {
-  return each.field == "sample_period" && each.ask.attr.sample_period == 0;
+bool removes_period(const Variation& each) {
+  return each.field == "sample_period" && each.args.attr.sample_period == 0;
 }
 
-bool is_costly(const Ask& ask, const Facts& facts) {
-  if (ask.attr.type <= PERF_TYPE_BREAKPOINT) return ask.attr.type == PERF_TYPE_TRACEPOINT;
-  return facts.pmu_type("kprobe") == ask.attr.type || facts.pmu_type("uprobe") == ask.attr.type;
+bool is_costly(const OpenArgs& args, const Facts& facts) {
+  if (args.attr.type <= PERF_TYPE_BREAKPOINT) return args.attr.type == PERF_TYPE_TRACEPOINT;
+  return facts.pmu_type("kprobe") == args.attr.type || facts.pmu_type("uprobe") == args.attr.type;
 }
 
-std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_rights) {
-  auto found = check_named(ask, context.name, context.facts, with_rights,
+std::vector<Finding> refusals(const OpenArgs& args, const Context& context, bool with_rights) {
+  auto found = check_named(args, context.name, context.facts, with_rights,
                            /*counts=*/true);
   std::erase_if(found, [](const Finding& each) {
     // (This kernel accepts inherit silently, but older ones refuse it.)
@@ -119,9 +119,10 @@ std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_
   return found;
 }
 
-std::vector<Cause> causes_of_group(const Ask& ask, const Context& context) {
+std::vector<Cause> causes_of_group(const OpenArgs& args, const Context& context) {
   std::vector<Cause> causes;
-  for (const Finding& each : check_member(ask, context.leader == nullptr ? ask : *context.leader)) {
+  for (const Finding& each :
+       check_member(args, context.leader == nullptr ? args : *context.leader)) {
     causes.push_back({each.field, each.says, each.advice});
   }
   if (causes.empty()) {
@@ -131,24 +132,24 @@ std::vector<Cause> causes_of_group(const Ask& ask, const Context& context) {
   return causes;
 }
 
-std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
-                             const Context& context) {
+std::optional<Cause> cause_by_check(const Variation& found, const OpenArgs& args, int error,
+                                    const Context& context) {
   const Facts& facts = context.facts;
   const std::string& field = found.field;
   // A dummy was opened instead of a costly event, so the cause may be in any field.
-  const bool is_any = is_costly(ask, facts);
+  const bool is_any = is_costly(args, facts);
   // Findings about privileges come last, and are not the cause of any other error.
-  auto findings = refusals(ask, context, is_of_rights(error));
-  if (is_of_rights(error)) std::ranges::reverse(findings);
+  auto findings = refusals(args, context, is_permission_error(error));
+  if (is_permission_error(error)) std::ranges::reverse(findings);
   for (const Finding& each : findings) {
     // Any fault of the event itself.
     const bool is_of_it =
         found.aspect == Aspect::Event &&
         (error == EINVAL || (error == ENOENT && (each.field == "type" || each.field == "config")));
     // Impossible places. (If this user may not watch the place, the finding names the field.)
-    const bool is_of_place = found.aspect == Aspect::Place && !is_of_rights(error) &&
+    const bool is_of_place = found.aspect == Aspect::Place && !is_permission_error(error) &&
                              (each.field == "cpu" || each.field == "pid" ||
-                              (each.field == "sigtrap" && ask.attr.remove_on_exec != 0));
+                              (each.field == "sigtrap" && args.attr.remove_on_exec != 0));
     const bool is_it = is_any || is_of_it || is_of_place ||
                        field.find(each.field) != std::string::npos ||
                        each.says.find(field) != std::string::npos ||
@@ -162,11 +163,12 @@ std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
   return std::nullopt;
 }
 
-Cause unchecked(const Variation& found, const Ask& ask, int error, const Context& context) {
+Cause cause_without_check(const Variation& found, const OpenArgs& args, int error,
+                          const Context& context) {
   const Facts& facts = context.facts;
   const std::string& field = found.field;
   if ((field == "size" || field == "config3" || field == "config4") && error == E2BIG) {
-    Ask sized = ask;
+    OpenArgs sized = args;
     const int fd = facts.system().open(sized);
     if (fd >= 0) ::close(fd);
     return {field,
@@ -174,44 +176,44 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
             "leave the fields after those 0"};
   }
   // (arch/x86/kernel/hw_breakpoint.c: arch_build_bp_info() at v6.18.)
-  if (error == EINVAL && is_kernel_address(ask.attr)) {
+  if (error == EINVAL && is_kernel_address(args.attr)) {
     return {"bp_addr", "the kernel does not accept this kind of breakpoint at this address",
             "watch reads and writes; for execution, give a place where a kprobe is allowed, on a "
             "kernel that has kprobes"};
   }
   switch (found.aspect) {
     case Aspect::Exclusion:
-      if (ask.attr.exclude_kernel != 0) {
+      if (args.attr.exclude_kernel != 0) {
         return {field, "this event cannot exclude the kernel", "include it"};
       }
       return {field, "this user may not observe the kernel",
-              without_kernel(ask, context.name, facts)};
+              advice_without_kernel(args, context.name, facts)};
     case Aspect::Place:
       if (error == ENODEV) {
-        return {field, "CPU " + std::to_string(ask.cpu) + " is offline", "choose an online CPU"};
+        return {field, "CPU " + std::to_string(args.cpu) + " is offline", "choose an online CPU"};
       }
       // (kernel/cgroup/cgroup.c: css_tryget_online_from_dir() at v6.18.)
-      if (error == ENOENT && (ask.flags & PERF_FLAG_PID_CGROUP) != 0) {
+      if (error == ENOENT && (args.flags & PERF_FLAG_PID_CGROUP) != 0) {
         return {"cgroup", kNoPerfEvent, kWithPerfEvent};
       }
       return {field, "this user may not watch this target, or this event cannot",
               std::string{"watch your own tasks, or "} + kPerfmon};
     case Aspect::Event:
-      if (is_costly(ask, facts) && ask.attr.type != PERF_TYPE_TRACEPOINT) {
-        const bool is_kprobe = facts.pmu_type("kprobe") == ask.attr.type;
+      if (is_costly(args, facts) && args.attr.type != PERF_TYPE_TRACEPOINT) {
+        const bool is_kprobe = facts.pmu_type("kprobe") == args.attr.type;
         if (auto cause = cause_of_probe(error, is_kprobe)) return *std::move(cause);
       }
-      if (is_of_rights(error) && !facts.may_all()) {
+      if (is_permission_error(error) && !facts.has_all_rights()) {
         return {field, "this user may not open this event", kPerfmon};
       }
       return {field, "this machine does not have this event", "use another one (or_else())"};
     default:
-      if (field == "group_fd") return causes_of_group(ask, context).front();
-      if (is_without_period(found)) {
+      if (field == "group_fd") return causes_of_group(args, context).front();
+      if (removes_period(found)) {
         return {field, "the PMU only counts: it cannot sample this event",
                 "leave its period or frequency out, and count it (Counter)"};
       }
-      if (is_of_rights(error)) {
+      if (is_permission_error(error)) {
         return {field, "this user may not set " + field,
                 std::string{"leave it out, or "} + kPerfmon};
       }
@@ -220,8 +222,8 @@ Cause unchecked(const Variation& found, const Ask& ask, int error, const Context
   }
 }
 
-std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& ask, System& system,
-                                   const Ask* first) {
+std::optional<Cause> cause_of_step(EventError::Step step, int error, const OpenArgs& args,
+                                   System& system, const OpenArgs* first) {
   using Step = EventError::Step;
   if (step == Step::Map && error == EPERM) {
     return Cause{"page_count", "the rings need more memory than this user may lock",
@@ -233,20 +235,20 @@ std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& 
                  "ask for fewer pages"};
   }
   if (step == Step::Map && error == EINVAL) {
-    if (ask.attr.inherit != 0 && ask.cpu == -1) {
+    if (args.attr.inherit != 0 && args.cpu == -1) {
       return Cause{"inherit", kNotMapped, kPlaced};
     }
     return Cause{"page_count", "the number of pages is not a power of two",
                  "give 1, 2, 4 and so on"};
   }
   if (step == Step::Output && error == EINVAL) {
-    const auto none = first == nullptr ? std::nullopt : check_output(ask, *first);
+    const auto none = first == nullptr ? std::nullopt : check_output(args, *first);
     if (none) return Cause{none->field, none->says, none->advice};
     return Cause{"", "the event cannot write to the ring of the one before it",
                  "open a Sampler for each of them"};
   }
   if (step == Step::Filter) {
-    if (const auto none = check_filter(ask, Facts{system})) {
+    if (const auto none = check_filter(args, Facts{system})) {
       return Cause{none->field, none->says, none->advice};
     }
     return Cause{"filter",
@@ -254,21 +256,21 @@ std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& 
                                  : "the event does not accept this filter",
                  "name fields of the tracepoint's format, as in \"prev_pid == 0\""};
   }
-  return cause_of_lack(error, system);
+  return cause_of_shortage(error, system);
 }
 
-std::string describe(const Ask& ask, const std::string& name) {
-  std::string text = name.empty() ? "an event of type " + std::to_string(ask.attr.type) : name;
-  if ((ask.flags & PERF_FLAG_PID_CGROUP) != 0) {
+std::string describe(const OpenArgs& args, const std::string& name) {
+  std::string text = name.empty() ? "an event of type " + std::to_string(args.attr.type) : name;
+  if ((args.flags & PERF_FLAG_PID_CGROUP) != 0) {
     text += " of a cgroup";
-  } else if (ask.pid == 0) {
+  } else if (args.pid == 0) {
     text += " of this thread";
-  } else if (ask.pid > 0) {
-    text += " of process " + std::to_string(ask.pid);
+  } else if (args.pid > 0) {
+    text += " of process " + std::to_string(args.pid);
   } else {
     text += " of all processes";
   }
-  return ask.cpu < 0 ? text : text + " on CPU " + std::to_string(ask.cpu);
+  return args.cpu < 0 ? text : text + " on CPU " + std::to_string(args.cpu);
 }
 
 }  // namespace perfring::event::internal

@@ -16,10 +16,10 @@ using internal::Case;
 using internal::Facts;
 using Severity = Finding::Severity;
 
-std::optional<Kind> kind_of(const Ask& ask, const Facts& facts) {
-  switch (ask.attr.type) {
+std::optional<Kind> kind_of(const OpenArgs& args, const Facts& facts) {
+  switch (args.attr.type) {
     case PERF_TYPE_SOFTWARE:
-      return ask.attr.config == PERF_COUNT_SW_DUMMY ? Kind::Changes : Kind::Software;
+      return args.attr.config == PERF_COUNT_SW_DUMMY ? Kind::Changes : Kind::Software;
     case PERF_TYPE_TRACEPOINT:
       return Kind::Tracepoint;
     case PERF_TYPE_HARDWARE:
@@ -33,14 +33,14 @@ std::optional<Kind> kind_of(const Ask& ask, const Facts& facts) {
     default:
       break;
   }
-  if (facts.pmu_type("kprobe") == ask.attr.type) return Kind::Kprobe;
-  if (facts.pmu_type("uprobe") == ask.attr.type) return Kind::Uprobe;
-  return facts.pmu_of(ask.attr.type) ? std::optional{Kind::Pmu} : std::nullopt;
+  if (facts.pmu_type("kprobe") == args.attr.type) return Kind::Kprobe;
+  if (facts.pmu_type("uprobe") == args.attr.type) return Kind::Uprobe;
+  return facts.pmu_of(args.attr.type) ? std::optional{Kind::Pmu} : std::nullopt;
 }
 
-void check_all(const Ask& ask, const std::string& name, const Facts& facts,
+void check_all(const OpenArgs& args, const std::string& name, const Facts& facts,
                std::vector<Finding>& found, bool counts, bool with_rights) {
-  const Case each{ask, facts, kind_of(ask, facts), name, found, counts};
+  const Case each{args, facts, kind_of(args, facts), name, found, counts};
   internal::check_attr(each);
   internal::check_probe(each);
   if (with_rights) internal::check_rights(each);
@@ -58,16 +58,16 @@ void sort(std::vector<Finding>& found) {
 }
 
 // Looks up all CPUs at once (there may be 10 000), and names them in one sentence.
-void check_cpus(const Plan& made, const Facts& facts, std::vector<Finding>& found) {
+void check_cpus(const Plan& plan, const Facts& facts, std::vector<Finding>& found) {
   const auto possible = facts.cpus("possible");
   const auto online = facts.cpus("online");
   std::vector<std::uint32_t> impossible;
   std::vector<std::uint32_t> offline;
   bool is_cpu_wide = false;
-  for (const Planned& step : made.steps) {
-    if (step.event != 0 || step.ask.cpu < 0) continue;
-    const auto cpu = static_cast<std::uint32_t>(step.ask.cpu);
-    is_cpu_wide = step.ask.pid == -1 || (step.ask.flags & PERF_FLAG_PID_CGROUP) != 0;
+  for (const Planned& step : plan.steps) {
+    if (step.event != 0 || step.args.cpu < 0) continue;
+    const auto cpu = static_cast<std::uint32_t>(step.args.cpu);
+    is_cpu_wide = step.args.pid == -1 || (step.args.flags & PERF_FLAG_PID_CGROUP) != 0;
     if (!possible.empty() && !std::ranges::binary_search(possible, cpu)) {
       impossible.push_back(cpu);
     } else if (!online.empty() && !std::ranges::binary_search(online, cpu)) {
@@ -85,20 +85,20 @@ void check_cpus(const Plan& made, const Facts& facts, std::vector<Finding>& foun
   }
 }
 
-void check_files(std::size_t needed, const Plan& made, const Facts& facts,
+void check_files(std::size_t needed, const Plan& plan, const Facts& facts,
                  std::vector<Finding>& found) {
   const auto limit = facts.limit("Max open files");
   const std::size_t open = facts.open_files();
   if (limit && needed + open > *limit) {
     found.push_back({Severity::Refused, "fd",
-                     std::to_string(made.steps.size()) + " events need " + std::to_string(needed) +
+                     std::to_string(plan.steps.size()) + " events need " + std::to_string(needed) +
                          " open files, and the limit is " + std::to_string(*limit) + ", with " +
                          std::to_string(open) + " in use",
                      "raise the limit (ulimit -n), or watch fewer CPUs"});
   }
 }
 
-void check_pages(const Request& request, const Plan& made, const Facts& facts,
+void check_pages(const Request& request, const Plan& plan, const Facts& facts,
                  std::vector<Finding>& found) {
   if (!std::has_single_bit(request.page_count)) {
     found.push_back(
@@ -130,10 +130,10 @@ void check_pages(const Request& request, const Plan& made, const Facts& facts,
   const auto locked = facts.limit("Max locked memory");
   const std::uint64_t most =
       cpus * static_cast<std::uint64_t>(*mlock_kb) * 1024 + locked.value_or(0);
-  const std::uint64_t wanted = made.rings * (request.page_count + 1) * os::page_size();
+  const std::uint64_t wanted = plan.rings * (request.page_count + 1) * os::page_size();
   if (wanted > most && facts.limit("Max open files")) {
     found.push_back({Severity::Refused, "page_count",
-                     std::to_string(made.rings) + " rings need " + std::to_string(wanted) +
+                     std::to_string(plan.rings) + " rings need " + std::to_string(wanted) +
                          " bytes, and this user may lock " + std::to_string(most),
                      "ask for fewer pages, raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK, or "
                      "run with CAP_IPC_LOCK"});
@@ -142,11 +142,11 @@ void check_pages(const Request& request, const Plan& made, const Facts& facts,
 
 // R5: If a thread watches its own waits, they wake it. If it samples only its own time, it gets no
 // samples while it waits.
-void check_own_wait(const Request& request, const Plan& made, const Facts& facts,
+void check_own_wait(const Request& request, const Plan& plan, const Facts& facts,
                     std::vector<Finding>& found) {
-  if (watches_its_own_wait(request, made, facts.system())) {
+  if (watches_its_own_wait(request, plan, facts.system())) {
     const char* const advice =
-        made.wakes_itself ? "watch only other tasks, or expect the wait's own records: they arrive "
+        plan.wakes_itself ? "watch only other tasks, or expect the wait's own records: they arrive "
                             "after longest_wait, and wake nobody"
         : request.batch != 0 ? "leave batch at 0, so that they wake nobody, or wait in a process "
                                "that is not watched"
@@ -158,11 +158,11 @@ void check_own_wait(const Request& request, const Plan& made, const Facts& facts
   const Target::Kind kind = target_of(request).kind;
   const bool is_of_tasks = kind == Target::Kind::Thread || kind == Target::Kind::Process;
   const bool is_alone =
-      is_of_tasks && std::ranges::all_of(made.steps, [&](const Planned& each) {
-        return internal::is_this_thread(each.ask) && each.ask.pid == made.steps.front().ask.pid;
+      is_of_tasks && std::ranges::all_of(plan.steps, [&](const Planned& each) {
+        return internal::is_this_thread(each.args) && each.args.pid == plan.steps.front().args.pid;
       });
-  const bool is_clock = std::ranges::any_of(made.steps, [](const Planned& each) {
-    const perf_event_attr& attr = each.ask.attr;
+  const bool is_clock = std::ranges::any_of(plan.steps, [](const Planned& each) {
+    const perf_event_attr& attr = each.args.attr;
     return attr.type == PERF_TYPE_SOFTWARE && attr.sample_period != 0 &&
            (attr.config == PERF_COUNT_SW_CPU_CLOCK || attr.config == PERF_COUNT_SW_TASK_CLOCK);
   });
@@ -176,15 +176,15 @@ void check_own_wait(const Request& request, const Plan& made, const Facts& facts
 
 // Counts the breakpoints of one task and CPU (arch/x86/include/asm/hw_breakpoint.h: HBP_NUM at
 // v6.18).
-void check_breakpoints([[maybe_unused]] const Plan& made,
+void check_breakpoints([[maybe_unused]] const Plan& plan,
                        [[maybe_unused]] std::vector<Finding>& found) {
 #if defined(__x86_64__) || defined(__i386__)
   constexpr std::size_t kMost = 4;
   std::size_t count = 0;
-  for (const Planned& each : made.steps) {
-    const Ask& first = made.steps.front().ask;
-    const bool is_there = each.ask.pid == first.pid && each.ask.cpu == first.cpu;
-    if (is_there && each.ask.attr.type == PERF_TYPE_BREAKPOINT) ++count;
+  for (const Planned& each : plan.steps) {
+    const OpenArgs& first = plan.steps.front().args;
+    const bool is_there = each.args.pid == first.pid && each.args.cpu == first.cpu;
+    if (is_there && each.args.attr.type == PERF_TYPE_BREAKPOINT) ++count;
   }
   if (count > kMost) {
     found.push_back(
@@ -196,89 +196,92 @@ void check_breakpoints([[maybe_unused]] const Plan& made,
 }
 
 // R25: a software event that is requested twice.
-void check_ids(const Plan& made, std::vector<Finding>& found) {
+void check_ids(const Plan& plan, std::vector<Finding>& found) {
   std::vector<std::uint64_t> seen;
-  for (std::size_t i = 0; i < made.events.size(); ++i) {
-    const auto step = std::ranges::find(made.steps, i, &Planned::event);
-    if (step == made.steps.end() || !internal::may_have_anothers_id(step->ask.attr)) continue;
-    if (std::ranges::find(seen, step->ask.attr.config) != seen.end()) {
+  for (std::size_t i = 0; i < plan.events.size(); ++i) {
+    const auto step = std::ranges::find(plan.steps, i, &Planned::event);
+    if (step == plan.steps.end() || !internal::may_get_foreign_id(step->args.attr)) continue;
+    if (std::ranges::find(seen, step->args.attr.config) != seen.end()) {
       found.push_back({Severity::Silent, "config",
-                       made.events[i].name() + " is requested twice: since Linux 6.3 the samples "
+                       plan.events[i].name() + " is requested twice: since Linux 6.3 the samples "
                                                "of one of them may have the id of the other",
                        "request it once, or in two requests"});
       return;
     }
-    seen.push_back(step->ask.attr.config);
+    seen.push_back(step->args.attr.config);
   }
 }
 
 // Checks the events that a Sampler puts into one ring.
-void check_rings(const Plan& made, std::vector<Finding>& found) {
-  const Ask& first = made.steps.front().ask;
-  for (std::size_t i = 1; i < made.events.size(); ++i) {
-    const auto step = std::ranges::find(made.steps, i, &Planned::event);
-    if (auto none = internal::check_output(step->ask, first)) {
+void check_rings(const Plan& plan, std::vector<Finding>& found) {
+  const OpenArgs& first = plan.steps.front().args;
+  for (std::size_t i = 1; i < plan.events.size(); ++i) {
+    const auto step = std::ranges::find(plan.steps, i, &Planned::event);
+    if (auto none = internal::check_output(step->args, first)) {
       found.push_back(*std::move(none));
       break;
     }
   }
-  const bool says_all = std::ranges::all_of(
-      made.steps, [](const Planned& each) { return internal::says_its_event(each.ask.attr); });
-  if (made.events.size() > 1 && !says_all) found.push_back(internal::of_unknown_events());
+  const bool all_identified = std::ranges::all_of(
+      plan.steps, [](const Planned& each) { return internal::identifies_event(each.args.attr); });
+  if (plan.events.size() > 1 && !all_identified)
+    found.push_back(internal::unknown_events_finding());
 }
 
 }  // namespace
 
 namespace internal {
 
-bool is_nothing_without_kernel(const Ask& ask) noexcept {
-  return is_kernel_address(ask.attr) || ask.attr.type > PERF_TYPE_BREAKPOINT;
+bool needs_kernel(const OpenArgs& args) noexcept {
+  return is_kernel_address(args.attr) || args.attr.type > PERF_TYPE_BREAKPOINT;
 }
 
 void check_place(const Case& each) {
-  const Ask& ask = each.ask;
-  if (ask.cpu < -1 || (ask.pid == -1 && ask.cpu == -1)) {
-    each.refused("cpu", "an event of all tasks needs a CPU", "open one for each CPU");
+  const OpenArgs& args = each.args;
+  if (args.cpu < -1 || (args.pid == -1 && args.cpu == -1)) {
+    each.add_refusal("cpu", "an event of all tasks needs a CPU", "open one for each CPU");
   }
-  if (ask.pid < -1) each.refused("pid", "there is no such process", "give one that is running");
-  const bool is_cgroup = (ask.flags & PERF_FLAG_PID_CGROUP) != 0;
-  if (is_cgroup && ask.cpu == -1) {
-    each.refused("cpu", "an event of a cgroup needs a CPU", "open one for each CPU");
+  if (args.pid < -1)
+    each.add_refusal("pid", "there is no such process", "give one that is running");
+  const bool is_cgroup = (args.flags & PERF_FLAG_PID_CGROUP) != 0;
+  if (is_cgroup && args.cpu == -1) {
+    each.add_refusal("cpu", "an event of a cgroup needs a CPU", "open one for each CPU");
   }
-  if (!is_cgroup && ask.pid > 0 && !each.facts.is_running(ask.pid)) {
-    each.refused("pid", "there is no process " + std::to_string(ask.pid),
-                 "give one that is running");
+  if (!is_cgroup && args.pid > 0 && !each.facts.is_running(args.pid)) {
+    each.add_refusal("pid", "there is no process " + std::to_string(args.pid),
+                     "give one that is running");
   }
-  if (ask.attr.inherit != 0 && ask.cpu == -1 && !each.counts) {
-    each.refused("inherit", kNotMapped, kPlaced);
+  if (args.attr.inherit != 0 && args.cpu == -1 && !each.counts) {
+    each.add_refusal("inherit", kNotMapped, kPlaced);
   }
 }
 
-std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
+std::vector<Finding> check_named(const OpenArgs& args, const std::string& name, const Facts& facts,
                                  bool with_rights, bool counts) {
   std::vector<Finding> found;
-  check_all(ask, name, facts, found, counts, with_rights);
-  check_place(Case{ask, facts, std::nullopt, name, found, counts});
-  if (ask.cpu >= 0) {
-    Plan made;
-    made.steps.push_back({.event = 0, .ring = 0, .ask = ask});
-    check_cpus(made, facts, found);
+  check_all(args, name, facts, found, counts, with_rights);
+  check_place(Case{args, facts, std::nullopt, name, found, counts});
+  if (args.cpu >= 0) {
+    Plan plan;
+    plan.steps.push_back({.event = 0, .ring = 0, .args = args});
+    check_cpus(plan, facts, found);
   }
   sort(found);
   return found;
 }
 
-std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts) {
+std::string advice_without_kernel(const OpenArgs& args, const std::string& name,
+                                  const Facts& facts) {
   std::vector<Finding> none;
-  return without_kernel(Case{ask, facts, kind_of(ask, facts), name, none});
+  return advice_without_kernel(Case{args, facts, kind_of(args, facts), name, none});
 }
 
 // kernel/events/core.c: perf_event_set_filter() at v6.18 accepts tracepoints, probes, and PMUs that
 // filter addresses.
-std::optional<Finding> check_filter(const Ask& ask, const Facts& facts) {
-  const auto kind = kind_of(ask, facts);
+std::optional<Finding> check_filter(const OpenArgs& args, const Facts& facts) {
+  const auto kind = kind_of(args, facts);
   if (kind == Kind::Tracepoint || kind == Kind::Kprobe || kind == Kind::Uprobe) return std::nullopt;
-  const auto pmu = facts.pmu_of(ask.attr.type);
+  const auto pmu = facts.pmu_of(args.attr.type);
   if (pmu && facts.system().read(kDevices + *pmu + "/nr_addr_filters")) return std::nullopt;
   return Finding{.severity = Severity::Refused,
                  .field = "filter",
@@ -286,33 +289,33 @@ std::optional<Finding> check_filter(const Ask& ask, const Facts& facts) {
                  .advice = "leave the filter out, or use a tracepoint"};
 }
 
-std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts) {
+std::optional<Finding> missing_own_right(const OpenArgs& args, const Facts& facts) {
   std::vector<Finding> found;
-  check_own_right(Case{ask, facts, kind_of(ask, facts), {}, found});
+  check_own_right(Case{args, facts, kind_of(args, facts), {}, found});
   return found.empty() ? std::nullopt : std::optional{std::move(found.front())};
 }
 
 }  // namespace internal
 
-std::vector<Finding> check(const Ask& ask, System& system) {
-  return internal::check_named(ask, {}, Facts{system});
+std::vector<Finding> check(const OpenArgs& args, System& system) {
+  return internal::check_named(args, {}, Facts{system});
 }
 
 namespace {
 
 // Checks the event as it would be opened: without the kernel, if this user may not observe the
 // kernel and the event may exclude it (Kernel::IfAllowed).
-void check_event(const Event& event, Ask ask, const Facts& facts, std::vector<Finding>& found,
+void check_event(const Event& event, OpenArgs args, const Facts& facts, std::vector<Finding>& found,
                  bool is_group) {
   std::vector<Finding> own;
-  check_all(ask, event.name(), facts, own, is_group, /*with_rights=*/true);
+  check_all(args, event.name(), facts, own, is_group, /*with_rights=*/true);
   const bool may_exclude =
-      event.kernel() == Kernel::IfAllowed && !internal::is_nothing_without_kernel(ask) &&
+      event.kernel() == Kernel::IfAllowed && !internal::needs_kernel(args) &&
       std::ranges::find(own, std::string_view{"exclude_kernel"}, &Finding::field) != own.end();
   if (may_exclude) {
     own.clear();
-    internal::exclude_kernel(ask.attr);
-    check_all(ask, event.name(), facts, own, is_group, /*with_rights=*/true);
+    internal::exclude_kernel(args.attr);
+    check_all(args, event.name(), facts, own, is_group, /*with_rights=*/true);
   }
   std::ranges::move(own, std::back_inserter(found));
 }
@@ -360,34 +363,35 @@ std::vector<Finding> check_request(const Request& request, System& system, bool 
           {Severity::Refused, "cgroup", internal::kNoPerfEvent, internal::kWithPerfEvent});
     }
   }
-  auto made = is_group ? internal::plan_group(request, system) : plan(request, system);
-  if (!made) {
-    found.push_back(made.error());
+  auto planned = is_group ? internal::plan_group(request, system) : plan(request, system);
+  if (!planned) {
+    found.push_back(planned.error());
     return found;
   }
-  for (std::size_t i = 0, next = 0; next < made->steps.size(); ++next) {
-    const Planned& step = made->steps[next];
+  for (std::size_t i = 0, next = 0; next < planned->steps.size(); ++next) {
+    const Planned& step = planned->steps[next];
     if (step.event != i) continue;  // the first step of each event
     ++i;
-    check_event(made->events[step.event], step.ask, facts, found, is_group);
-    if (!made->events[step.event].filter().empty()) {
-      if (auto none = internal::check_filter(step.ask, facts)) found.push_back(*std::move(none));
+    check_event(planned->events[step.event], step.args, facts, found, is_group);
+    if (!planned->events[step.event].filter().empty()) {
+      if (auto none = internal::check_filter(step.args, facts)) found.push_back(*std::move(none));
     }
     if (is_group && step.event != 0) {
-      std::ranges::move(check_member(step.ask, made->steps.front().ask), std::back_inserter(found));
+      std::ranges::move(check_member(step.args, planned->steps.front().args),
+                        std::back_inserter(found));
     }
     if (step.event == 0 && target.kind != Target::Kind::Child) {
-      internal::check_place(Case{step.ask, facts, std::nullopt, {}, found, is_group});
+      internal::check_place(Case{step.args, facts, std::nullopt, {}, found, is_group});
     }
   }
-  check_cpus(*made, facts, found);
-  check_breakpoints(*made, found);
-  check_files(internal::fds_of(target, *made, is_group), *made, facts, found);
+  check_cpus(*planned, facts, found);
+  check_breakpoints(*planned, found);
+  check_files(internal::fds_of(target, *planned, is_group), *planned, facts, found);
   if (!is_group) {
-    check_pages(request, *made, facts, found);
-    check_own_wait(request, *made, facts, found);
-    check_ids(*made, found);
-    check_rings(*made, found);
+    check_pages(request, *planned, facts, found);
+    check_own_wait(request, *planned, facts, found);
+    check_ids(*planned, found);
+    check_rings(*planned, found);
     // The kernel accepts it, but a Sampler does not.
     for (Finding& each : found) {
       if (each.field == "write_backward") each.severity = Severity::Refused;

@@ -28,49 +28,51 @@ namespace perfring::event {
 PERFRING_EXPORT std::vector<Finding> check(const Request& request, System& system = real_system());
 // Checks one event that is sampled, that is, mapped and read. The pointer in config1 of a probe
 // must be null or point to a string. All other fields may have any value.
-PERFRING_EXPORT std::vector<Finding> check(const Ask& ask, System& system = real_system());
+PERFRING_EXPORT std::vector<Finding> check(const OpenArgs& args, System& system = real_system());
 // Checks events that a Group counts.
 PERFRING_EXPORT std::vector<Finding> check_group(const Request& request,
                                                  System& system = real_system());
 // Checks one event of a group against the group's leader.
-PERFRING_EXPORT std::vector<Finding> check_member(const Ask& member, const Ask& leader);
+PERFRING_EXPORT std::vector<Finding> check_member(const OpenArgs& member, const OpenArgs& leader);
 
 namespace internal {
 
 // The case to check.
 struct Case {
-  const Ask& ask;
+  const OpenArgs& args;
   const Facts& facts;
   std::optional<Kind> kind;  // nullopt: its PMU has no Kind
   const std::string& name;   // of the event, or empty
   std::vector<Finding>& found;
   bool counts = false;  // whether it is only read, and has no ring
 
-  const perf_event_attr& attr() const noexcept { return ask.attr; }
+  const perf_event_attr& attr() const noexcept { return args.attr; }
   bool is_cpu_wide() const noexcept {
-    return ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0;
+    return args.pid == -1 || (args.flags & PERF_FLAG_PID_CGROUP) != 0;
   }
-  bool is_own() const noexcept { return !is_cpu_wide() && ask.pid == 0; }
+  bool is_of_caller() const noexcept { return !is_cpu_wide() && args.pid == 0; }
   bool is(Kind which) const noexcept { return kind == which; }
   bool is_software(std::uint64_t config) const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE && attr().config == config;
   }
   // Returns true if no hardware PMU is behind it.
-  bool is_soft() const noexcept {
+  bool needs_no_hardware() const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE || attr().type == PERF_TYPE_TRACEPOINT ||
            is(Kind::Breakpoint) || is(Kind::Kprobe) || is(Kind::Uprobe);
   }
   bool is_msr() const { return is(Kind::Pmu) && facts.pmu_of(attr().type) == "msr"; }
   // Returns true if it occurs only in the kernel, so that without the kernel it counts nothing
   // (R11, R16).
-  bool is_of_the_kernel() const;
-  bool samples(std::uint64_t bits) const noexcept { return (attr().sample_type & bits) != 0; }
+  bool occurs_only_in_kernel() const;
+  bool has_sample_bits(std::uint64_t bits) const noexcept {
+    return (attr().sample_type & bits) != 0;
+  }
   bool has_period() const noexcept { return attr().sample_period != 0; }
 
-  void refused(const char* field, std::string says, std::string advice) const {
+  void add_refusal(const char* field, std::string says, std::string advice) const {
     found.push_back({Finding::Severity::Refused, field, std::move(says), std::move(advice)});
   }
-  void silent(const char* field, std::string says, std::string advice) const {
+  void add_silent(const char* field, std::string says, std::string advice) const {
     found.push_back({Finding::Severity::Silent, field, std::move(says), std::move(advice)});
   }
 };
@@ -86,29 +88,30 @@ constexpr const char* kWithPerfEvent =
     "give a folder of cgroup v2, or of v1's perf_event: /proc/PID/cgroup names a process's";
 // Returns the advice for a user who may not observe the kernel: to exclude it, if that leaves
 // anything.
-std::string without_kernel(const Case& each);
+std::string advice_without_kernel(const Case& each);
 
 // check_named() returns the findings of check() for an event with this name that is sampled or only
-// counted, with or without the findings about privileges. without_kernel() returns the advice for a
-// user who may not observe the kernel.
-std::vector<Finding> check_named(const Ask& ask, const std::string& name, const Facts& facts,
+// counted, with or without the findings about privileges. advice_without_kernel() returns the
+// advice for a user who may not observe the kernel.
+std::vector<Finding> check_named(const OpenArgs& args, const std::string& name, const Facts& facts,
                                  bool with_rights = true, bool counts = false);
-std::string without_kernel(const Ask& ask, const std::string& name, const Facts& facts);
+std::string advice_without_kernel(const OpenArgs& args, const std::string& name,
+                                  const Facts& facts);
 // Returns a privilege that the event itself needs, whatever else is requested, and that the caller
 // lacks. The only remedy is a different event.
-std::optional<Finding> right_of_its_own(const Ask& ask, const Facts& facts);
+std::optional<Finding> missing_own_right(const OpenArgs& args, const Facts& facts);
 // Checks whether the event can have a filter at all.
-std::optional<Finding> check_filter(const Ask& ask, const Facts& facts);
+std::optional<Finding> check_filter(const OpenArgs& args, const Facts& facts);
 // Checks whether the event can write to the ring of `first`.
-std::optional<Finding> check_output(const Ask& ask, const Ask& first);
+std::optional<Finding> check_output(const OpenArgs& args, const OpenArgs& first);
 // Returns true if the records name their event, as a ring of several events needs. If they do not,
-// of_unknown_events() returns the finding.
-bool says_its_event(const perf_event_attr& attr) noexcept;
-Finding of_unknown_events();
+// unknown_events_finding() returns the finding.
+bool identifies_event(const perf_event_attr& attr) noexcept;
+Finding unknown_events_finding();
 bool is_kernel_address(const perf_event_attr& attr) noexcept;  // for a breakpoint
 // Returns true for a breakpoint in the kernel, and for an event of a PMU that cannot exclude
 // anything.
-bool is_nothing_without_kernel(const Ask& ask) noexcept;
+bool needs_kernel(const OpenArgs& args) noexcept;
 
 void check_attr(const Case& each);    // impossible values
 void check_rights(const Case& each);  // missing privileges

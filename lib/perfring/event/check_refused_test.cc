@@ -45,24 +45,26 @@ std::vector<CheckRow> impossible() {
       {"SoftwareConfig12", "config", kRefused, "no software event 12",
        set([](Attr& a) { a.config = 12; })},
       {"Tracepoint0", "config", kRefused, "no tracepoint 0",
-       as(kSwitch, [](Ask& ask) { ask.attr.config = 0; }), "pid "},
+       as(kSwitch, [](OpenArgs& args) { args.attr.config = 0; }), "pid "},
       {"AttrSizeBelowTheFirst", "size", kRefused, "63 bytes", set([](Attr& a) { a.size = 63; })},
       {"AttrSizeAboveAPage", "size", kRefused, "4097", set([](Attr& a) { a.size = 4097; })},
       {"FrequencyAboveTheLimit", "sample_freq", kRefused, "100001 Hz",
        as(kFaults.frequency(100001))},
       {"PeriodOf64Bits", "sample_period", kRefused, "63 bits",
        as(kFaults.period(std::uint64_t{1} << 63))},
-      {"NoCpuAndNoTask", "cpu", kRefused, "needs a CPU", put([](Ask& a) { a.pid = -1; }), "pid "},
-      {"CpuNotPossible", "cpu", kRefused, "no CPU 4", put([](Ask& a) { a.pid = -1, a.cpu = 4; }),
+      {"NoCpuAndNoTask", "cpu", kRefused, "needs a CPU", put([](OpenArgs& a) { a.pid = -1; }),
        "pid "},
+      {"CpuNotPossible", "cpu", kRefused, "no CPU 4",
+       put([](OpenArgs& a) { a.pid = -1, a.cpu = 4; }), "pid "},
       {"CpuOfflineOfAll", "cpu", kRefused, "offline: CPU 3",
-       put([](Ask& a) { a.pid = -1, a.cpu = 3; }), "pid "},
-      {"CpuBelowAny", "cpu", kRefused, "needs a CPU", put([](Ask& a) { a.cpu = -2; })},
+       put([](OpenArgs& a) { a.pid = -1, a.cpu = 3; }), "pid "},
+      {"CpuBelowAny", "cpu", kRefused, "needs a CPU", put([](OpenArgs& a) { a.cpu = -2; })},
       {"CpuOfflineOfACgroup", "cpu", kRefused, "offline: CPU 3",
-       put([](Ask& a) { a.flags = PERF_FLAG_PID_CGROUP, a.cpu = 3; }), "pid "},
-      {"CpuOfflineOfOneTask", "cpu", kSilent, "offline: CPU 3", put([](Ask& a) { a.cpu = 3; })},
-      {"PidNegative", "pid", kRefused, "no such process", put([](Ask& a) { a.pid = -2; })},
-      {"PidGone", "pid", kRefused, "no process 4711", put([](Ask& a) { a.pid = 4711; })},
+       put([](OpenArgs& a) { a.flags = PERF_FLAG_PID_CGROUP, a.cpu = 3; }), "pid "},
+      {"CpuOfflineOfOneTask", "cpu", kSilent, "offline: CPU 3",
+       put([](OpenArgs& a) { a.cpu = 3; })},
+      {"PidNegative", "pid", kRefused, "no such process", put([](OpenArgs& a) { a.pid = -2; })},
+      {"PidGone", "pid", kRefused, "no process 4711", put([](OpenArgs& a) { a.pid = 4711; })},
       {"InheritWithoutACpu", "inherit", kRefused, "cannot be mapped",
        set([](Attr& a) { a.inherit = 1; })},
       {"InheritAndReadWithoutTid", "inherit", kRefused, "without TID", set([](Attr& a) {
@@ -111,26 +113,27 @@ std::vector<CheckRow> impossible() {
       {"AuxOutputOfSoftware", "aux_output", kRefused, "AUX",
        set([](Attr& a) { a.aux_output = 1; })},
       {"GroupFdNotADescriptor", "group_fd", kRefused, "not a descriptor",
-       put([](Ask& a) { a.group_fd = -2; })},
+       put([](OpenArgs& a) { a.group_fd = -2; })},
       {"CgroupWithoutACpu", "cpu", kRefused, "cgroup",
-       put([](Ask& a) { a.flags = PERF_FLAG_PID_CGROUP; }), "pid "},
+       put([](OpenArgs& a) { a.flags = PERF_FLAG_PID_CGROUP; }), "pid "},
       {"AuxOutputOfABreakpoint", "aux_output", kRefused, "AUX",
-       as(breakpoint(4096, Access::Write), [](Ask& ask) { ask.attr.aux_output = 1; })},
+       as(breakpoint(4096, Access::Write), [](OpenArgs& args) { args.attr.aux_output = 1; })},
       {"BranchStackOfABreakpoint", "sample_type", kRefused, "LBR",
        as(breakpoint(4096, Access::Write),
-          [](Ask& ask) { ask.attr.sample_type |= PERF_SAMPLE_BRANCH_STACK; }),
+          [](OpenArgs& args) { args.attr.sample_type |= PERF_SAMPLE_BRANCH_STACK; }),
        "branch_sample_type "},
       {"ClockThatNoPmuReads", "clockid", kRefused, "cannot read this clock",
-       as(hardware(PERF_COUNT_HW_CPU_CYCLES), [](Ask& ask) { ask.attr.clockid = CLOCK_BOOTTIME; }),
+       as(hardware(PERF_COUNT_HW_CPU_CYCLES),
+          [](OpenArgs& args) { args.attr.clockid = CLOCK_BOOTTIME; }),
        "type "},
-      {"SigtrapOfAllTasks", "sigtrap", kRefused, "all tasks are watched", put([](Ask& ask) {
-         ask.pid = -1;
-         ask.cpu = 0;
-         ask.attr.sigtrap = ask.attr.remove_on_exec = 1;
+      {"SigtrapOfAllTasks", "sigtrap", kRefused, "all tasks are watched", put([](OpenArgs& args) {
+         args.pid = -1;
+         args.cpu = 0;
+         args.attr.sigtrap = args.attr.remove_on_exec = 1;
        }),
        "pid remove_on_exec "},
       {"MsrWithoutIdleTime", "exclude_idle", kRefused, "msr cannot",
-       as(pmu("msr/tsc/"), [](Ask& ask) { ask.attr.exclude_idle = 1; }), "sample_period "},
+       as(pmu("msr/tsc/"), [](OpenArgs& args) { args.attr.exclude_idle = 1; }), "sample_period "},
       {"MsrWithoutTheKernel", "exclude_kernel", kRefused, "msr cannot",
        as(pmu("msr/tsc/").kernel(Kernel::Excluded)), "sample_period "},
       {"MsrWithAPeriod", "sample_period", kRefused, "msr only counts",
@@ -138,10 +141,10 @@ std::vector<CheckRow> impossible() {
       {"MsrWithAFrequency", "sample_period", kRefused, "msr only counts",
        as(pmu("msr/tsc/").frequency(99))},
       {"UncorePmuOfATask", "pid", kRefused, "whole CPU",
-       [](Ask& ask, FakeSystem& machine) {
+       [](OpenArgs& args, FakeSystem& machine) {
          machine.device("imc", 20);
          machine.files["/sys/bus/event_source/devices/imc/cpumask"] = "0\n";
-         as(pmu("imc/config=1/"))(ask, machine);
+         as(pmu("imc/config=1/"))(args, machine);
        },
        "sample_period "},
 #if defined(__x86_64__)
@@ -159,9 +162,9 @@ std::vector<CheckRow> impossible() {
 
 std::vector<CheckRow> probes() {
   const auto with = [](const char* path, FileKind kind) {
-    return [path, kind](Ask& ask, FakeSystem& machine) {
+    return [path, kind](OpenArgs& args, FakeSystem& machine) {
       machine.kinds[path] = kind;
-      as(uprobe(path, 4096))(ask, machine);
+      as(uprobe(path, 4096))(args, machine);
     };
   };
   using Type = FileKind::Type;
@@ -179,26 +182,26 @@ std::vector<CheckRow> probes() {
       {"UprobePastTheEnd", "probe_offset", kRefused, "past the end",
        with("/bin/true", {Type::Regular, 4096, 0})},
       {"UprobeUnknownConfig", "config", kSilent, "ignores",
-       [with](Ask& ask, FakeSystem& machine) {
-         with("/bin/true", {Type::Regular, 8192, 0})(ask, machine);
-         ask.attr.config = 2;
+       [with](OpenArgs& args, FakeSystem& machine) {
+         with("/bin/true", {Type::Regular, 8192, 0})(args, machine);
+         args.attr.config = 2;
        }},
       {"KprobeNoName", "kprobe_func", kRefused, "needs a function", as(kprobe(""))},
       {"KretprobeNoName", "kprobe_func", kRefused, "function's name",
-       as(kretprobe("x"), [](Ask& ask) { ask.attr.config1 = 0; })},
+       as(kretprobe("x"), [](OpenArgs& args) { args.attr.config1 = 0; })},
       {"KretprobeInside", "probe_offset", kRefused, "at an offset",
-       as(kretprobe("x"), [](Ask& ask) { ask.attr.config2 = 4; })},
+       as(kretprobe("x"), [](OpenArgs& args) { args.attr.config2 = 4; })},
       {"BreakpointLength", "bp_len", kRefused, "3", watching(4096, Access::ReadWrite, 3)},
       {"BreakpointOfExecutionLength", "bp_len", kRefused, "sizeof(long)",
-       as(breakpoint(4096, Access::Execute), [](Ask& ask) { ask.attr.bp_len = 1; })},
+       as(breakpoint(4096, Access::Execute), [](OpenArgs& args) { args.attr.bp_len = 1; })},
       {"BreakpointUnaligned", "bp_addr", kRefused, "multiple",
        watching(4097, Access::ReadWrite, 4)},
       {"BreakpointBothSorts", "bp_type", kRefused, "or on execution",
        as(breakpoint(4096, Access::Write),
-          [](Ask& ask) { ask.attr.bp_type = 6, ask.attr.bp_len = 2; }),
+          [](OpenArgs& args) { args.attr.bp_type = 6, args.attr.bp_len = 2; }),
        "bp_len "},
       {"BreakpointNoSort", "bp_type", kRefused, "or on execution",
-       as(breakpoint(4096, Access::Write), [](Ask& ask) { ask.attr.bp_type = 0; })},
+       as(breakpoint(4096, Access::Write), [](OpenArgs& args) { args.attr.bp_type = 0; })},
 #if defined(__x86_64__) || defined(__i386__)
       {"BreakpointOfReads", "bp_type", kRefused, "reads only", watching(4096, Access::Read, 4)},
 #endif
@@ -211,15 +214,15 @@ std::vector<CheckRow> probes() {
 
 std::vector<CheckRow> forbidden() {
   const auto plain = [](Event event, auto change) {
-    return [event, change](Ask& ask, FakeSystem& machine) {
-      as(event, [](Ask&) {})(ask, machine);
+    return [event, change](OpenArgs& args, FakeSystem& machine) {
+      as(event, [](OpenArgs&) {})(args, machine);
       machine.capabilities(0);
-      change(ask, machine);
+      change(args, machine);
     };
   };
-  const auto nothing = [](Ask&, FakeSystem&) {};
+  const auto nothing = [](OpenArgs&, FakeSystem&) {};
   const auto paranoid = [](const char* level) {
-    return [level](Ask&, FakeSystem& machine) {
+    return [level](OpenArgs&, FakeSystem& machine) {
       machine.files["/proc/sys/kernel/perf_event_paranoid"] = level;
     };
   };
@@ -227,20 +230,20 @@ std::vector<CheckRow> forbidden() {
       {"KernelAtParanoid2", "exclude_kernel", kRefused, "paranoid is 2", plain(kFaults, nothing)},
       {"AllTasksAtParanoid1", "pid", kRefused, "paranoid is 1",
        plain(kFaults,
-             [paranoid](Ask& ask, FakeSystem& machine) {
-               ask.pid = -1;
-               ask.cpu = 0;
-               paranoid("1")(ask, machine);
+             [paranoid](OpenArgs& args, FakeSystem& machine) {
+               args.pid = -1;
+               args.cpu = 0;
+               paranoid("1")(args, machine);
              })},
       {"CgroupAtParanoid1", "pid", kRefused, "all tasks",
        plain(kFaults,
-             [paranoid](Ask& ask, FakeSystem& machine) {
-               ask.flags = PERF_FLAG_PID_CGROUP;
-               ask.cpu = 0;
-               paranoid("1")(ask, machine);
+             [paranoid](OpenArgs& args, FakeSystem& machine) {
+               args.flags = PERF_FLAG_PID_CGROUP;
+               args.cpu = 0;
+               paranoid("1")(args, machine);
              })},
       {"AnotherUsersTask", "pid", kRefused, "another user's",
-       plain(kFaults, [](Ask& ask, FakeSystem&) { ask.pid = 88; }), "exclude_kernel "},
+       plain(kFaults, [](OpenArgs& args, FakeSystem&) { args.pid = 88; }), "exclude_kernel "},
       {"RawTracepointAtParanoid0", "sample_type", kRefused, "data of a kernel tracepoint",
        plain(kSwitch, paranoid("0")), "pid "},
       {"Namespaces", "namespaces", kRefused, "whatever kernel.perf_event_paranoid",
@@ -249,20 +252,20 @@ std::vector<CheckRow> forbidden() {
        plain(kFaults.sample(PERF_SAMPLE_PHYS_ADDR), nothing), "exclude_kernel "},
       {"RegistersUnderConfidentiality", "sample_type", kRefused, "locked down",
        plain(kFaults.sample(PERF_SAMPLE_REGS_INTR),
-             [](Ask&, FakeSystem& machine) {
+             [](OpenArgs&, FakeSystem& machine) {
                machine.files["/sys/kernel/security/lockdown"] =
                    "none integrity [confidentiality]\n";
              }),
        "sample_regs_intr exclude_kernel "},
       {"UprobeWithPerfmon", "type", kRefused, "CAP_SYS_ADMIN",
-       plain(uprobe("/bin/true", 1), [](Ask&, FakeSystem& machine) { machine.be_perfmon(); }),
+       plain(uprobe("/bin/true", 1), [](OpenArgs&, FakeSystem& machine) { machine.be_perfmon(); }),
        "uprobe_path "},
       {"KprobeOfAPlainUser", "type", kRefused, "CAP_PERFMON", plain(kprobe("x"), paranoid("-1"))},
   };
 #if __SIZEOF_POINTER__ == 8
   rows.push_back({"KernelBreakpointWithPerfmon", "bp_addr", kRefused, "CAP_SYS_ADMIN",
                   plain(breakpoint(kKernelAddress, Access::Write),
-                        [](Ask&, FakeSystem& machine) { machine.be_perfmon(); })});
+                        [](OpenArgs&, FakeSystem& machine) { machine.be_perfmon(); })});
 #endif
   return rows;
 }
@@ -273,12 +276,12 @@ INSTANTIATE_TEST_SUITE_P(Forbidden, CheckRefusedTest, ::testing::ValuesIn(forbid
 
 // The findings of each level of perf_event_paranoid, for callers with and without capabilities.
 TEST(CheckBoundsTest, EachLevelOfParanoidKeepsItsPartFromAPlainUser) {
-  const auto refused = [](const char* level, unsigned long long capabilities, Ask ask) {
+  const auto refused = [](const char* level, unsigned long long capabilities, OpenArgs args) {
     FakeSystem machine;
     machine.capabilities(capabilities);
     machine.files["/proc/sys/kernel/perf_event_paranoid"] = level;
     std::string fields;
-    for (const Finding& each : check(ask, machine)) {
+    for (const Finding& each : check(args, machine)) {
       if (each.severity == kRefused) fields += each.field + " ";
     }
     return fields;
@@ -286,21 +289,21 @@ TEST(CheckBoundsTest, EachLevelOfParanoidKeepsItsPartFromAPlainUser) {
   FakeSystem machine;
   machine.be_root();
   const auto of = [&machine](const Event& event, pid_t pid) {
-    Ask ask;
-    ask.attr = event.attr(machine).value();
-    ask.pid = pid;
-    ask.cpu = pid == -1 ? 0 : -1;
-    return ask;
+    OpenArgs args;
+    args.attr = event.attr(machine).value();
+    args.pid = pid;
+    args.cpu = pid == -1 ? 0 : -1;
+    return args;
   };
   constexpr unsigned long long kPerfmon = 1ULL << 38;
   constexpr unsigned long long kAdmin = 1ULL << 21;
-  const Ask user = of(kFaults.kernel(Kernel::Excluded), 0);
-  const Ask kernel = of(kFaults.sample(PERF_SAMPLE_PHYS_ADDR), 0);
-  const Ask all = of(kFaults.kernel(Kernel::Excluded), -1);
-  const Ask traced = of(kSwitch, 0);
+  const OpenArgs user = of(kFaults.kernel(Kernel::Excluded), 0);
+  const OpenArgs kernel = of(kFaults.sample(PERF_SAMPLE_PHYS_ADDR), 0);
+  const OpenArgs all = of(kFaults.kernel(Kernel::Excluded), -1);
+  const OpenArgs traced = of(kSwitch, 0);
   for (const char* const level : {"-1", "0", "1", "2"}) {
     EXPECT_EQ(refused(level, 0, user), "") << level;
-    for (const Ask& each : {user, kernel, all, traced}) {
+    for (const OpenArgs& each : {user, kernel, all, traced}) {
       EXPECT_EQ(refused(level, kPerfmon, each), "") << level;
       EXPECT_EQ(refused(level, kAdmin, each), "") << level;
     }

@@ -108,12 +108,12 @@ TEST(CheckRequestTest, FieldsThatFtracesTracepointsRefuseAreNamed) {
   EXPECT_EQ(of(alone.sample(PERF_SAMPLE_STACK_USER)), "sample_type ");
   EXPECT_EQ(of(function.period(0)), "sample_period ") << "it counts";
   EXPECT_EQ(of(tracepoint("ftrace:print")), "config ");
-  Ask ask;
-  ask.attr = function.attr(machine).value();
-  machine.answer = [](const Ask& each) {
+  OpenArgs args;
+  args.attr = function.attr(machine).value();
+  machine.answer = [](const OpenArgs& each) {
     return each.attr.type == PERF_TYPE_TRACEPOINT ? EINVAL : 0;
   };
-  EXPECT_EQ(EventError::at_failure(EventError::Step::Open, EINVAL, ask, function.name(), machine)
+  EXPECT_EQ(EventError::at_failure(EventError::Step::Open, EINVAL, args, function.name(), machine)
                 .causes.front()
                 .field,
             "exclude_callchain_user");
@@ -180,7 +180,7 @@ TEST(CheckRequestTest, ASoftwareEventThatIsAskedForTwiceIsNamed) {
 TEST(CheckRequestTest, EventsThatCannotShareARingAreNamed) {
   FakeSystem machine;
   machine.be_root();
-  const auto said = [&](std::vector<Event> events) {
+  const auto findings_of = [&](std::vector<Event> events) {
     std::string all;
     for (const Finding& each : check({.events = std::move(events), .target = system()}, machine)) {
       EXPECT_EQ(each.severity, Finding::Severity::Refused) << each.says;
@@ -200,15 +200,15 @@ TEST(CheckRequestTest, EventsThatCannotShareARingAreNamed) {
   const std::string whose =
       "sample_type: several events write to one ring, and their records do not identify their "
       "event (R12)\n";
-  EXPECT_EQ(said({kFaults, clock}), "");
-  EXPECT_EQ(said({kFaults, raw}), clocks);
-  EXPECT_EQ(said({none, kFaults}), clocks);
-  EXPECT_EQ(said({kFaults, clock, raw, none}), clocks) << "once";
-  EXPECT_EQ(said({raw}), "") << "alone in its ring";
-  EXPECT_EQ(said({kFaults, nobodys}), whose);
-  EXPECT_EQ(said({no_sample_id, kFaults}), whose);
-  EXPECT_EQ(said({nobodys}), "") << "alone in its ring";
-  EXPECT_EQ(said({kFaults.adjust([](Attr& a) { a.write_backward = 1; })}),
+  EXPECT_EQ(findings_of({kFaults, clock}), "");
+  EXPECT_EQ(findings_of({kFaults, raw}), clocks);
+  EXPECT_EQ(findings_of({none, kFaults}), clocks);
+  EXPECT_EQ(findings_of({kFaults, clock, raw, none}), clocks) << "once";
+  EXPECT_EQ(findings_of({raw}), "") << "alone in its ring";
+  EXPECT_EQ(findings_of({kFaults, nobodys}), whose);
+  EXPECT_EQ(findings_of({no_sample_id, kFaults}), whose);
+  EXPECT_EQ(findings_of({nobodys}), "") << "alone in its ring";
+  EXPECT_EQ(findings_of({kFaults.adjust([](Attr& a) { a.write_backward = 1; })}),
             "write_backward: the ring is written backwards, and a Sampler reads forwards\n");
 }
 
@@ -376,9 +376,9 @@ TEST(CheckRequestTest, MoreBreakpointsThanAProcessorHasAreNamed) {
   const auto of = [&](std::size_t count, const Target& target) {
     const Request request{.events = std::vector<Event>(count, breakpoint(4096, Access::Write)),
                           .target = target};
-    std::string said;
-    for (const Finding& each : check(request, machine)) said += each.field + ": " + each.says;
-    return said;
+    std::string text;
+    for (const Finding& each : check(request, machine)) text += each.field + ": " + each.says;
+    return text;
   };
   constexpr const char* kFive = "type: 5 breakpoints are requested, and x86 has four for each CPU";
   EXPECT_EQ(of(4, this_thread()), "");

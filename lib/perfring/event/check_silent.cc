@@ -14,21 +14,21 @@ bool has_side_band(const perf_event_attr& attr) {
 
 void check_exclusions(const Case& each) {
   const perf_event_attr& attr = each.attr();
-  if (attr.exclude_kernel != 0 && each.is_of_the_kernel()) {
+  if (attr.exclude_kernel != 0 && each.occurs_only_in_kernel()) {
     if (each.is(Kind::Tracepoint)) {
-      each.silent("exclude_kernel", "a tracepoint is in the kernel: this counts nothing (R16)",
-                  "include the kernel");
+      each.add_silent("exclude_kernel", "a tracepoint is in the kernel: this counts nothing (R16)",
+                      "include the kernel");
     } else if (each.is(Kind::Kprobe)) {
-      each.silent("exclude_kernel", "a kprobe is in the kernel: no records come",
-                  "include the kernel");
+      each.add_silent("exclude_kernel", "a kprobe is in the kernel: no records come",
+                      "include the kernel");
     } else if (each.is(Kind::Software)) {
-      each.silent("exclude_kernel",
-                  "only the kernel switches and migrates tasks: this counts nothing",
-                  "include the kernel, or use changes({.switches = true})");
+      each.add_silent("exclude_kernel",
+                      "only the kernel switches and migrates tasks: this counts nothing",
+                      "include the kernel, or use changes({.switches = true})");
     }
   }
   if (attr.exclude_user != 0 && each.is(Kind::Tracepoint)) {
-    each.silent("exclude_user", "tracepoints ignore it (R16)", "filter by the records' pid");
+    each.add_silent("exclude_user", "tracepoints ignore it (R16)", "filter by the records' pid");
   }
   // (include/linux/perf_event.h: event_has_any_exclude_flag() at v6.18.)
   const char* const left_out = attr.exclude_kernel != 0  ? "exclude_kernel"
@@ -39,16 +39,16 @@ void check_exclusions(const Case& each) {
                                : attr.exclude_guest != 0 ? "exclude_guest"
                                                          : nullptr;
   if (left_out != nullptr && each.is_msr()) {
-    each.refused(left_out, "the PMU msr cannot exclude anything", "include everything");
+    each.add_refusal(left_out, "the PMU msr cannot exclude anything", "include everything");
   }
   if (attr.exclude_user != 0 && attr.exclude_kernel != 0) {
-    each.silent("exclude_user", "user and kernel are both excluded: no records come",
-                "include one of them");
+    each.add_silent("exclude_user", "user and kernel are both excluded: no records come",
+                    "include one of them");
   }
-  if (each.samples(PERF_SAMPLE_CALLCHAIN) && attr.exclude_callchain_user != 0 &&
+  if (each.has_sample_bits(PERF_SAMPLE_CALLCHAIN) && attr.exclude_callchain_user != 0 &&
       attr.exclude_callchain_kernel != 0) {
-    each.silent("exclude_callchain_user", "both parts of the callchain are excluded: it is empty",
-                "include one of them");
+    each.add_silent("exclude_callchain_user",
+                    "both parts of the callchain are excluded: it is empty", "include one of them");
   }
 }
 
@@ -57,23 +57,23 @@ void check_periods(const Case& each) {
   const bool is_dummy = each.is_software(PERF_COUNT_SW_DUMMY);
   const bool wants_records = has_side_band(attr) || attr.cgroup || attr.namespaces;
   if (!each.counts && !each.has_period() && !wants_records && !is_dummy) {
-    each.silent("sample_period", "without a period, it only counts, and writes no records",
-                "give a period or a frequency, or use a Counter");
+    each.add_silent("sample_period", "without a period, it only counts, and writes no records",
+                    "give a period or a frequency, or use a Counter");
   }
   if (is_dummy && !wants_records) {
-    each.silent("config", "dummy never occurs, and no changes are requested",
-                "request some of changes()");
+    each.add_silent("config", "dummy never occurs, and no changes are requested",
+                    "request some of changes()");
   }
   if (each.is_cpu_wide() && (attr.cgroup || attr.namespaces) && !has_side_band(attr)) {
-    each.silent(attr.cgroup ? "cgroup" : "namespaces",
-                "on a whole CPU, it produces no records by itself (R10)", "set comm as well");
+    each.add_silent(attr.cgroup ? "cgroup" : "namespaces",
+                    "on a whole CPU, it produces no records by itself (R10)", "set comm as well");
   }
   const bool is_each = each.is(Kind::Tracepoint) || each.is(Kind::Kprobe) || each.is(Kind::Uprobe);
   if (is_each && attr.freq != 0) {
-    each.silent("freq", "a frequency samples only some of the occurrences: 5 of 100 at 4000 Hz",
-                "give a period of 1");
+    each.add_silent("freq", "a frequency samples only some of the occurrences: 5 of 100 at 4000 Hz",
+                    "give a period of 1");
   } else if (is_each && attr.sample_period > 1) {
-    each.silent(
+    each.add_silent(
         "sample_period",
         "no record comes before the " + std::to_string(attr.sample_period) + "th occurrence (R7)",
         "give a period of 1");
@@ -82,32 +82,32 @@ void check_periods(const Case& each) {
       each.is_software(PERF_COUNT_SW_CPU_CLOCK) || each.is_software(PERF_COUNT_SW_TASK_CLOCK);
   constexpr std::uint64_t kShortest = 10'000;  // ns: the kernel raises shorter ones to it
   if (is_clock && attr.freq == 0 && attr.sample_period != 0 && attr.sample_period < kShortest) {
-    each.silent("sample_period", "a clock's period is in nanoseconds, and at least 10000",
-                "give a longer one, or a frequency");
+    each.add_silent("sample_period", "a clock's period is in nanoseconds, and at least 10000",
+                    "give a longer one, or a frequency");
   }
 }
 
 void check_targets(const Case& each) {
   const bool is_syscall = tracepoint_in(each.name).starts_with("syscalls:");
   if (each.is(Kind::Tracepoint) && !each.is_cpu_wide() && !is_syscall) {
-    each.silent("pid",
-                "an event of one task does not see a tracepoint that fires in other tasks (R7)",
-                "watch system()");
+    each.add_silent("pid",
+                    "an event of one task does not see a tracepoint that fires in other tasks (R7)",
+                    "watch system()");
   }
   if (each.is(Kind::Pmu) && !each.is_cpu_wide()) {
     const auto pmu = each.facts.pmu_of(each.attr().type);
     if (pmu && each.facts.system().read(kDevices + *pmu + "/cpumask")) {
-      each.refused("pid", "the PMU " + *pmu + " counts for a whole CPU", "watch system()");
+      each.add_refusal("pid", "the PMU " + *pmu + " counts for a whole CPU", "watch system()");
     }
   }
   if (each.is_software(PERF_COUNT_SW_BPF_OUTPUT)) {
-    each.silent("config", "only BPF programs write its records",
-                "put the event into a program's map, as PerfEventArray does");
+    each.add_silent("config", "only BPF programs write its records",
+                    "put the event into a program's map, as PerfEventArray does");
   }
 #if defined(__x86_64__) || defined(__i386__)
   if (each.is_software(PERF_COUNT_SW_ALIGNMENT_FAULTS) ||
       each.is_software(PERF_COUNT_SW_EMULATION_FAULTS)) {
-    each.silent("config", "x86 has no such faults", "use another event");
+    each.add_silent("config", "x86 has no such faults", "use another event");
   }
 #endif
 }
@@ -118,22 +118,23 @@ void check_tracer(const Case& each) {
   if (!tracepoint.starts_with("ftrace:")) return;
   const perf_event_attr& attr = each.attr();
   if (tracepoint != "ftrace:function") {
-    each.silent("config", "the tracer writes this event for itself, and does not pass it to perf",
-                "use another one");
+    each.add_silent("config",
+                    "the tracer writes this event for itself, and does not pass it to perf",
+                    "use another one");
   } else if (each.has_period() && attr.exclude_callchain_user == 0) {
-    each.refused("exclude_callchain_user", "ftrace:function has no user callchain",
-                 "set exclude_callchain_user; or use a kprobe on the function");
-  } else if (each.has_period() && each.samples(PERF_SAMPLE_STACK_USER)) {
-    each.refused("sample_type", "ftrace:function has no user stack", "leave STACK_USER out");
+    each.add_refusal("exclude_callchain_user", "ftrace:function has no user callchain",
+                     "set exclude_callchain_user; or use a kprobe on the function");
+  } else if (each.has_period() && each.has_sample_bits(PERF_SAMPLE_STACK_USER)) {
+    each.add_refusal("sample_type", "ftrace:function has no user stack", "leave STACK_USER out");
   }
 }
 
 void check_useless_flags(const Case& each) {
   const perf_event_attr& attr = each.attr();
   const auto useless = [&each](bool is, const char* field, const char* says, const char* advice) {
-    if (is) each.silent(field, says, advice);
+    if (is) each.add_silent(field, says, advice);
   };
-  useless(attr.precise_ip != 0 && each.is_soft(), "precise_ip",
+  useless(attr.precise_ip != 0 && each.needs_no_hardware(), "precise_ip",
           "a software event's ip cannot be more precise", "leave it out");
   useless(each.is_cpu_wide() && attr.enable_on_exec, "enable_on_exec",
           "an event of a whole CPU is in no task that calls execve()", "enable it yourself");
@@ -165,31 +166,31 @@ void check_uprobe(const Case& each) {
   const auto* const path =
       reinterpret_cast<const char*>(static_cast<std::uintptr_t>(each.attr().config1));
   if (path == nullptr || *path == '\0') {
-    each.refused("uprobe_path", "a uprobe needs a file", "give its path");
+    each.add_refusal("uprobe_path", "a uprobe needs a file", "give its path");
     return;
   }
   const auto file = each.facts.system().look_at(path);
   constexpr std::uint64_t kProc = 0x9fa0;  // PROC_SUPER_MAGIC
   if (!file) {
-    each.refused("uprobe_path", std::string{path} + ": " + file.error().message(),
-                 "give a program or a library");
+    each.add_refusal("uprobe_path", std::string{path} + ": " + file.error().message(),
+                     "give a program or a library");
   } else if (file->type != FileKind::Type::Regular || file->file_system == kProc) {
-    each.refused("uprobe_path", std::string{path} + " is not a program or a library",
-                 "give the path of one");
+    each.add_refusal("uprobe_path", std::string{path} + " is not a program or a library",
+                     "give the path of one");
   } else if (each.attr().config2 >= file->size) {
-    each.refused("probe_offset",
-                 std::to_string(each.attr().config2) + " is past the end of the file",
-                 "give an offset in the file, not a virtual address; or a symbol");
+    each.add_refusal("probe_offset",
+                     std::to_string(each.attr().config2) + " is past the end of the file",
+                     "give an offset in the file, not a virtual address; or a symbol");
   } else if (const auto text = each.facts.system().read(path);
              text && !may_be_code(*text, each.attr().config2)) {
-    each.silent("probe_offset",
-                "there is no code at " + std::to_string(each.attr().config2) + " of " + path +
-                    ": the probe is never hit, and a breakpoint overwrites what is there (R26)",
-                "give the offset of an instruction, or a function's symbol");
+    each.add_silent("probe_offset",
+                    "there is no code at " + std::to_string(each.attr().config2) + " of " + path +
+                        ": the probe is never hit, and a breakpoint overwrites what is there (R26)",
+                    "give the offset of an instruction, or a function's symbol");
   }
   if (has_unknown_probe_bits(each)) {
-    each.silent("config", "a uprobe ignores the bits of config that it has no format for",
-                "leave them 0");
+    each.add_silent("config", "a uprobe ignores the bits of config that it has no format for",
+                    "leave them 0");
   }
 }
 
@@ -199,12 +200,12 @@ void check_kprobe(const Case& each) {
   const bool is_named = name != nullptr && *name != '\0';
   const bool is_return = (each.attr().config & 1) != 0;
   if (name != nullptr && *name == '\0') {
-    each.refused("kprobe_func", "a kprobe needs a function", "give its name, or an address");
+    each.add_refusal("kprobe_func", "a kprobe needs a function", "give its name, or an address");
   } else if (is_return && !is_named) {
-    each.refused("kprobe_func", "a kretprobe needs a function's name", "give it");
+    each.add_refusal("kprobe_func", "a kretprobe needs a function's name", "give it");
   } else if (is_return && each.attr().config2 != 0) {
-    each.refused("probe_offset", "a kretprobe cannot be at an offset in a function",
-                 "leave the offset out");
+    each.add_refusal("probe_offset", "a kretprobe cannot be at an offset in a function",
+                     "leave the offset out");
   }
 }
 
@@ -214,24 +215,25 @@ void check_breakpoint(const Case& each) {
   const bool executes = (attr.bp_type & 4) != 0;
 #if defined(__x86_64__) || defined(__i386__)
   if (attr.bp_type == 1) {
-    each.refused("bp_type", "x86 has no breakpoint on reads only", "watch reads and writes");
+    each.add_refusal("bp_type", "x86 has no breakpoint on reads only", "watch reads and writes");
   }
 #endif
   if (attr.bp_type == 0 || (writes && executes) || attr.bp_type > 7) {
-    each.refused("bp_type", "a breakpoint is either on accesses or on execution",
-                 "give rw, w or x");
+    each.add_refusal("bp_type", "a breakpoint is either on accesses or on execution",
+                     "give rw, w or x");
   }
   if (executes && attr.bp_len != sizeof(long)) {
-    each.refused("bp_len", "a breakpoint on execution has sizeof(long) bytes", "give that length");
+    each.add_refusal("bp_len", "a breakpoint on execution has sizeof(long) bytes",
+                     "give that length");
   } else if (!std::has_single_bit(attr.bp_len) || attr.bp_len > 8) {
-    each.refused("bp_len", "a breakpoint cannot have " + std::to_string(attr.bp_len) + " bytes",
-                 "give 1, 2, 4 or 8");
+    each.add_refusal("bp_len", "a breakpoint cannot have " + std::to_string(attr.bp_len) + " bytes",
+                     "give 1, 2, 4 or 8");
   } else if (!executes && attr.bp_addr % attr.bp_len != 0) {
-    each.refused("bp_addr", "the address is not a multiple of the length", "align it");
+    each.add_refusal("bp_addr", "the address is not a multiple of the length", "align it");
   }
   if (is_kernel_address(attr) && attr.exclude_kernel != 0) {
-    each.refused("bp_addr", "the address is in the kernel, which is excluded",
-                 "include the kernel, or give an address of a program");
+    each.add_refusal("bp_addr", "the address is in the kernel, which is excluded",
+                     "include the kernel, or give an address of a program");
   }
 }
 

@@ -31,68 +31,75 @@ using testing::set;
 
 // Values at a bound are accepted.
 TEST(CheckBoundsTest, TheBoundItselfIsAllowed) {
-  const std::vector<void (*)(Ask&)> allowed{
-      [](Ask& ask) { ask.attr.freq = 1, ask.attr.sample_freq = 100'000; },
-      [](Ask& ask) { ask.attr.sample_period = ~std::uint64_t{0} >> 1; },
-      [](Ask& ask) { ask.attr.size = PERF_ATTR_SIZE_VER0; }, [](Ask& ask) { ask.attr.size = 4096; },
-      [](Ask& ask) { ask.attr.size = 0; }, [](Ask& ask) { ask.cpu = 2; },
-      [](Ask& ask) { ask.pid = 77; },  // its effective user is this user, its real user is not
-      [](Ask& ask) {
-        ask.attr.sample_type |= PERF_SAMPLE_STACK_USER;
-        ask.attr.sample_stack_user = 65528;
+  const std::vector<void (*)(OpenArgs&)> allowed{
+      [](OpenArgs& args) { args.attr.freq = 1, args.attr.sample_freq = 100'000; },
+      [](OpenArgs& args) { args.attr.sample_period = ~std::uint64_t{0} >> 1; },
+      [](OpenArgs& args) { args.attr.size = PERF_ATTR_SIZE_VER0; },
+      [](OpenArgs& args) { args.attr.size = 4096; }, [](OpenArgs& args) { args.attr.size = 0; },
+      [](OpenArgs& args) { args.cpu = 2; },
+      [](OpenArgs& args) {
+        args.pid = 77;
+      },  // its effective user is this user, its real user is not
+      [](OpenArgs& args) {
+        args.attr.sample_type |= PERF_SAMPLE_STACK_USER;
+        args.attr.sample_stack_user = 65528;
       },
-      [](Ask& ask) {
-        ask.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-        ask.attr.sample_max_stack = 127;
+      [](OpenArgs& args) {
+        args.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+        args.attr.sample_max_stack = 127;
       },
-      [](Ask& ask) {
-        ask.attr.config = PERF_COUNT_SW_CGROUP_SWITCHES, ask.attr.exclude_kernel = 0;
+      [](OpenArgs& args) {
+        args.attr.config = PERF_COUNT_SW_CGROUP_SWITCHES, args.attr.exclude_kernel = 0;
       },
-      [](Ask& ask) { ask.attr.clockid = CLOCK_REALTIME; },
-      [](Ask& ask) { ask.attr.clockid = CLOCK_MONOTONIC_RAW; },
-      [](Ask& ask) { ask.attr.clockid = CLOCK_BOOTTIME; },
-      [](Ask& ask) { ask.attr.clockid = CLOCK_TAI; },
-      [](Ask& ask) { ask.attr.use_clockid = 0, ask.attr.clockid = CLOCK_THREAD_CPUTIME_ID; },
-      [](Ask& ask) { ask.attr.sample_type |= PERF_SAMPLE_WEIGHT; },
-      [](Ask& ask) { ask.attr.sample_type |= PERF_SAMPLE_WEIGHT_STRUCT; },
-      [](Ask& ask) { ask.attr.sample_regs_user = 1 << 12, ask.attr.sample_stack_user = 12; },
-      [](Ask& ask) { ask.attr.sample_max_stack = 128; },  // without a callchain
-      [](Ask& ask) { ask.attr.sigtrap = ask.attr.remove_on_exec = 1; },
-      [](Ask& ask) { ask.attr.enable_on_exec = 1; },
-      [](Ask& ask) { ask.attr.inherit = ask.attr.inherit_thread = 1, ask.cpu = 2; },
-      [](Ask& ask) { ask.attr.inherit = ask.attr.inherit_stat = 1, ask.cpu = 2; },
-      [](Ask& ask) { ask.attr.comm = ask.attr.comm_exec = 1; },
-      [](Ask& ask) { ask.attr.mmap = ask.attr.mmap2 = ask.attr.build_id = 1; },
-      [](Ask& ask) { ask.attr.mmap_data = ask.attr.mmap2 = 1; },
-      [](Ask& ask) { ask.attr.exclude_user = 1, ask.attr.exclude_kernel = 0; },
-      [](Ask& ask) { ask.attr.exclude_callchain_user = 1; },
-      [](Ask& ask) { ask.attr.cgroup = ask.attr.comm = 1, ask.pid = -1, ask.cpu = 0; },
-      [](Ask& ask) { ask.attr.cgroup = 1, ask.attr.context_switch = 0; },
-      [](Ask& ask) { ask.attr.namespaces = 1, ask.attr.context_switch = 0; },
-      [](Ask& ask) { ask.attr.sample_type |= PERF_SAMPLE_PHYS_ADDR; },
-      [](Ask& ask) { ask.group_fd = -1, ask.flags = PERF_FLAG_FD_NO_GROUP; },
-      [](Ask& ask) { ask.flags = PERF_FLAG_PID_CGROUP, ask.pid = 4711, ask.cpu = 0; },
+      [](OpenArgs& args) { args.attr.clockid = CLOCK_REALTIME; },
+      [](OpenArgs& args) { args.attr.clockid = CLOCK_MONOTONIC_RAW; },
+      [](OpenArgs& args) { args.attr.clockid = CLOCK_BOOTTIME; },
+      [](OpenArgs& args) { args.attr.clockid = CLOCK_TAI; },
+      [](OpenArgs& args) {
+        args.attr.use_clockid = 0, args.attr.clockid = CLOCK_THREAD_CPUTIME_ID;
+      },
+      [](OpenArgs& args) { args.attr.sample_type |= PERF_SAMPLE_WEIGHT; },
+      [](OpenArgs& args) { args.attr.sample_type |= PERF_SAMPLE_WEIGHT_STRUCT; },
+      [](OpenArgs& args) {
+        args.attr.sample_regs_user = 1 << 12, args.attr.sample_stack_user = 12;
+      },
+      [](OpenArgs& args) { args.attr.sample_max_stack = 128; },  // without a callchain
+      [](OpenArgs& args) { args.attr.sigtrap = args.attr.remove_on_exec = 1; },
+      [](OpenArgs& args) { args.attr.enable_on_exec = 1; },
+      [](OpenArgs& args) { args.attr.inherit = args.attr.inherit_thread = 1, args.cpu = 2; },
+      [](OpenArgs& args) { args.attr.inherit = args.attr.inherit_stat = 1, args.cpu = 2; },
+      [](OpenArgs& args) { args.attr.comm = args.attr.comm_exec = 1; },
+      [](OpenArgs& args) { args.attr.mmap = args.attr.mmap2 = args.attr.build_id = 1; },
+      [](OpenArgs& args) { args.attr.mmap_data = args.attr.mmap2 = 1; },
+      [](OpenArgs& args) { args.attr.exclude_user = 1, args.attr.exclude_kernel = 0; },
+      [](OpenArgs& args) { args.attr.exclude_callchain_user = 1; },
+      [](OpenArgs& args) { args.attr.cgroup = args.attr.comm = 1, args.pid = -1, args.cpu = 0; },
+      [](OpenArgs& args) { args.attr.cgroup = 1, args.attr.context_switch = 0; },
+      [](OpenArgs& args) { args.attr.namespaces = 1, args.attr.context_switch = 0; },
+      [](OpenArgs& args) { args.attr.sample_type |= PERF_SAMPLE_PHYS_ADDR; },
+      [](OpenArgs& args) { args.group_fd = -1, args.flags = PERF_FLAG_FD_NO_GROUP; },
+      [](OpenArgs& args) { args.flags = PERF_FLAG_PID_CGROUP, args.pid = 4711, args.cpu = 0; },
 #if defined(__x86_64__)
-      [](Ask& ask) {
-        ask.attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR;
-        ask.attr.sample_regs_user = ask.attr.sample_regs_intr = 0xff0fff;
+      [](OpenArgs& args) {
+        args.attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR;
+        args.attr.sample_regs_user = args.attr.sample_regs_intr = 0xff0fff;
       },
 #endif
       // A path relative to the working directory, as the kernel resolves it.
-      [](Ask& ask) {
+      [](OpenArgs& args) {
         static const char* const kPath = "bin/true";
-        ask.attr.type = 9;
-        ask.attr.config = 0;
-        ask.attr.config1 = reinterpret_cast<std::uintptr_t>(kPath);
-        ask.attr.sample_period = 1;
+        args.attr.type = 9;
+        args.attr.config = 0;
+        args.attr.config1 = reinterpret_cast<std::uintptr_t>(kPath);
+        args.attr.sample_period = 1;
       }};
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     FakeSystem machine;
     machine.kinds["bin/true"] = {FileKind::Type::Regular, 8192, 0};
     machine.be_root();
-    Ask ask = right();
-    allowed[i](ask);
-    const auto found = check(ask, machine);
+    OpenArgs args = right();
+    allowed[i](args);
+    const auto found = check(args, machine);
     EXPECT_TRUE(found.empty()) << i << ": " << found.front().says;
   }
 }
@@ -134,18 +141,18 @@ TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
   sound.push_back(breakpoint(kKernelAddress, Access::Write));
 #endif
   for (const Event& each : sound) {
-    Ask ask;
-    ask.attr = each.attr(machine).value();
-    const auto found = check(ask, machine);
+    OpenArgs args;
+    args.attr = each.attr(machine).value();
+    const auto found = check(args, machine);
     EXPECT_TRUE(found.empty()) << each.name() << ": " << found.front().says;
   }
   // Requests for one CPU.
   for (const Event& each : {kSwitch, pmu("imc/config=1/").adjust([](Attr& a) {
                               a.exclude_idle = 1, a.sample_period = 1000;
                             })}) {
-    Ask ask{.pid = -1, .cpu = 0};
-    ask.attr = each.attr(machine).value();
-    const auto found = check(ask, machine);
+    OpenArgs args{.pid = -1, .cpu = 0};
+    args.attr = each.attr(machine).value();
+    const auto found = check(args, machine);
     EXPECT_TRUE(found.empty()) << each.name() << ": " << found.front().says;
   }
   // A group, which only counts.
@@ -163,8 +170,8 @@ TEST_P(CheckSilentTest, TheFindingNamesTheFieldAndTheReason) {
 
 std::vector<CheckRow> silent() {
   using Attr = perf_event_attr;
-  static constexpr auto all = [](Ask& ask) { ask.pid = -1, ask.cpu = 0; };
-  const auto excluded = [](Ask& ask) { ask.attr.exclude_kernel = 1; };
+  static constexpr auto all = [](OpenArgs& args) { args.pid = -1, args.cpu = 0; };
+  const auto excluded = [](OpenArgs& args) { args.attr.exclude_kernel = 1; };
   return {
       {"NoPeriod", "sample_period", kSilent, "writes no record", as(kFaults.period(0))},
       {"SwitchesWithoutKernel", "exclude_kernel", kSilent, "counts nothing",
@@ -176,20 +183,20 @@ std::vector<CheckRow> silent() {
       {"TracepointWithoutKernel", "exclude_kernel", kSilent, "R16", as(kSwitch, excluded), "pid "},
       {"KprobeWithoutKernel", "exclude_kernel", kSilent, "kprobe", as(kprobe("x"), excluded)},
       {"TracepointWithoutUser", "exclude_user", kSilent, "ignore",
-       as(kSwitch, [](Ask& ask) { ask.attr.exclude_user = 1; }), "pid "},
+       as(kSwitch, [](OpenArgs& args) { args.attr.exclude_user = 1; }), "pid "},
       {"ClockOfNobody", "exclude_user", kSilent, "both excluded",
        as(software(PERF_COUNT_SW_CPU_CLOCK),
-          [](Ask& ask) { ask.attr.exclude_user = ask.attr.exclude_kernel = 1; })},
+          [](OpenArgs& args) { args.attr.exclude_user = args.attr.exclude_kernel = 1; })},
       {"CallchainOfNobody", "exclude_callchain_user", kSilent, "empty",
        as(kFaults.callchain(),
-          [](Ask& ask) {
-            ask.attr.exclude_callchain_user = ask.attr.exclude_callchain_kernel = 1;
+          [](OpenArgs& args) {
+            args.attr.exclude_callchain_user = args.attr.exclude_callchain_kernel = 1;
           })},
       {"DummyAlone", "config", kSilent, "never occurs", set([](Attr& a) { a.context_switch = 0; })},
       {"CgroupAlone", "cgroup", kSilent, "R10",
-       as(changes({.cgroups = true}), [](Ask& ask) { all(ask), ask.attr.comm = 0; })},
+       as(changes({.cgroups = true}), [](OpenArgs& args) { all(args), args.attr.comm = 0; })},
       {"NamespacesAlone", "namespaces", kSilent, "R10",
-       as(changes({.namespaces = true}), [](Ask& ask) { all(ask), ask.attr.comm = 0; })},
+       as(changes({.namespaces = true}), [](OpenArgs& args) { all(args), args.attr.comm = 0; })},
       {"TracepointOfOneTask", "pid", kSilent, "other tasks", as(kSwitch)},
       {"TracepointByFrequency", "freq", kSilent, "5 of 100", as(kSwitch.frequency(4000)), "pid "},
       {"TracepointOfAThousand", "sample_period", kSilent, "1000th", as(kSwitch.period(1000)),
@@ -200,9 +207,9 @@ std::vector<CheckRow> silent() {
       {"PreciseIpOfSoftware", "precise_ip", kSilent, "precise",
        set([](Attr& a) { a.precise_ip = 2; })},
       {"EnableOnExecOfACpu", "enable_on_exec", kSilent, "execve",
-       put([](Ask& ask) { all(ask), ask.attr.enable_on_exec = 1; }), "pid "},
+       put([](OpenArgs& args) { all(args), args.attr.enable_on_exec = 1; }), "pid "},
       {"RemoveOnExecOfACpu", "remove_on_exec", kSilent, "execve",
-       put([](Ask& ask) { all(ask), ask.attr.remove_on_exec = 1; }), "pid "},
+       put([](OpenArgs& args) { all(args), args.attr.remove_on_exec = 1; }), "pid "},
       {"InheritStatAlone", "inherit_stat", kSilent, "inherited",
        set([](Attr& a) { a.inherit_stat = 1; })},
       {"CommExecAlone", "comm_exec", kSilent, "no COMM", set([](Attr& a) { a.comm_exec = 1; })},
@@ -224,24 +231,24 @@ std::vector<CheckRow> silent() {
 INSTANTIATE_TEST_SUITE_P(Silent, CheckSilentTest, ::testing::ValuesIn(silent()), row_name);
 
 TEST(CheckMemberTest, AFieldThatAMemberMayNotHaveIsNamed) {
-  Ask leader;
+  OpenArgs leader;
   leader.attr = kFaults.attr().value();
   const auto field = [&](auto change) {
-    Ask member = leader;
+    OpenArgs member = leader;
     change(member);
     const auto found = check_member(member, leader);
     return found.empty() ? std::string{} : found.front().field;
   };
-  EXPECT_EQ(field([](Ask&) {}), "");
-  EXPECT_EQ(field([](Ask& ask) { ask.cpu = 1; }), "cpu");
-  EXPECT_EQ(field([](Ask& ask) { ask.pid = -1; }), "pid");
-  EXPECT_EQ(field([](Ask& ask) { ask.attr.clockid = CLOCK_REALTIME; }), "clockid");
-  EXPECT_EQ(field([](Ask& ask) { ask.attr.use_clockid = 0; }), "clockid");
-  EXPECT_EQ(field([](Ask& ask) { ask.attr.pinned = 1; }), "pinned");
-  EXPECT_EQ(field([](Ask& ask) { ask.attr.exclusive = 1; }), "exclusive");
-  EXPECT_EQ(field([](Ask& ask) { ask.attr.inherit = 1; }), "inherit");
+  EXPECT_EQ(field([](OpenArgs&) {}), "");
+  EXPECT_EQ(field([](OpenArgs& args) { args.cpu = 1; }), "cpu");
+  EXPECT_EQ(field([](OpenArgs& args) { args.pid = -1; }), "pid");
+  EXPECT_EQ(field([](OpenArgs& args) { args.attr.clockid = CLOCK_REALTIME; }), "clockid");
+  EXPECT_EQ(field([](OpenArgs& args) { args.attr.use_clockid = 0; }), "clockid");
+  EXPECT_EQ(field([](OpenArgs& args) { args.attr.pinned = 1; }), "pinned");
+  EXPECT_EQ(field([](OpenArgs& args) { args.attr.exclusive = 1; }), "exclusive");
+  EXPECT_EQ(field([](OpenArgs& args) { args.attr.inherit = 1; }), "inherit");
   leader.pid = -1, leader.cpu = 0;
-  EXPECT_EQ(field([](Ask& ask) { ask.attr.inherit = 1; }), "") << "a CPU's events ignore it";
+  EXPECT_EQ(field([](OpenArgs& args) { args.attr.inherit = 1; }), "") << "a CPU's events ignore it";
 }
 
 TEST(CheckGroupTest, EachMemberIsComparedWithTheLeader) {

@@ -48,13 +48,13 @@ class File {
     begin_ = offset;
     filled_ = 0;
     while (filled_ < length) {
-      const ssize_t got = ::pread(fd_, window_.data() + filled_, window_.size() - filled_,
-                                  static_cast<off_t>(offset + filled_));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) failure_ = ": " + std::generic_category().message(errno);
-      if (got == 0) failure_ = " was truncated while it was read";
-      if (got <= 0) return false;
-      filled_ += static_cast<std::size_t>(got);
+      const ssize_t count = ::pread(fd_, window_.data() + filled_, window_.size() - filled_,
+                                    static_cast<off_t>(offset + filled_));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) failure_ = ": " + std::generic_category().message(errno);
+      if (count == 0) failure_ = " was truncated while it was read";
+      if (count <= 0) return false;
+      filled_ += static_cast<std::size_t>(count);
     }
     return true;
   }

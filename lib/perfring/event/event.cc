@@ -72,23 +72,23 @@ Event::Event(Kind kind, std::string name, const perf_event_attr& own, Kernel ker
     : kind_{kind}, name_{std::move(name)}, own_{own}, own_kernel_{kernel} {}
 
 Event Event::period(std::uint64_t every) const {
-  Event said = *this;
-  said.period_ = every;
-  said.frequency_.reset();
-  return said;
+  Event copy = *this;
+  copy.period_ = every;
+  copy.frequency_.reset();
+  return copy;
 }
 
 Event Event::frequency(std::uint64_t hertz) const {
-  Event said = *this;
-  said.frequency_ = hertz;
-  said.period_.reset();
-  return said;
+  Event copy = *this;
+  copy.frequency_ = hertz;
+  copy.period_.reset();
+  return copy;
 }
 
 Event Event::sample(std::uint64_t sample_type) const {
-  Event said = *this;
-  said.sample_ |= sample_type;
-  return said;
+  Event copy = *this;
+  copy.sample_ |= sample_type;
+  return copy;
 }
 
 Event Event::callchain() const {
@@ -96,29 +96,29 @@ Event Event::callchain() const {
 }
 
 Event Event::kernel(Kernel which) const {
-  Event said = *this;
-  said.kernel_ = which;
-  return said;
+  Event copy = *this;
+  copy.kernel_ = which;
+  return copy;
 }
 
 Event Event::filter(std::string expression) const {
-  Event said = *this;
-  said.filter_ = std::move(expression);
-  return said;
+  Event copy = *this;
+  copy.filter_ = std::move(expression);
+  return copy;
 }
 
 Event Event::or_else(Event fallback) const {
-  Event said = *this;
+  Event copy = *this;
   // After the fallbacks that the event already has.
-  if (said.fallback_ != nullptr) fallback = said.fallback_->or_else(std::move(fallback));
-  said.fallback_ = std::make_shared<const Event>(std::move(fallback));
-  return said;
+  if (copy.fallback_ != nullptr) fallback = copy.fallback_->or_else(std::move(fallback));
+  copy.fallback_ = std::make_shared<const Event>(std::move(fallback));
+  return copy;
 }
 
 Event Event::adjust(std::function<void(perf_event_attr&)> change) const {
-  Event said = *this;
-  if (change) said.changes_.push_back(std::move(change));
-  return said;
+  Event copy = *this;
+  if (change) copy.changes_.push_back(std::move(change));
+  return copy;
 }
 
 Event Event::of(std::string object, std::optional<std::string> part) const {
@@ -128,9 +128,9 @@ Event Event::of(std::string object, std::optional<std::string> part) const {
 }
 
 Event Event::leaving_out(std::uint64_t types) const {
-  Event said = *this;
-  said.left_out_ = types;
-  return said;
+  Event copy = *this;
+  copy.left_out_ = types;
+  return copy;
 }
 
 bool Event::is_system_wide() const noexcept {
@@ -140,16 +140,16 @@ bool Event::is_system_wide() const noexcept {
 }
 
 std::expected<perf_event_attr, Finding> Event::attr(System& system) const {
-  auto asked = ask(system);
-  if (!asked) return std::unexpected(std::move(asked).error());
-  return asked->attr;
+  auto args = open_args(system);
+  if (!args) return std::unexpected(std::move(args).error());
+  return args->attr;
 }
 
-std::expected<Ask, Finding> Event::ask(System& system) const {
-  Ask ask;
-  perf_event_attr& attr = ask.attr;
+std::expected<OpenArgs, Finding> Event::open_args(System& system) const {
+  OpenArgs args;
+  perf_event_attr& attr = args.attr;
   attr = own_;
-  if (auto wrong = resolve(ask, system)) return std::unexpected(*std::move(wrong));
+  if (auto wrong = resolve(args, system)) return std::unexpected(*std::move(wrong));
   if (period_) {
     attr.freq = 0;
     attr.sample_period = *period_;
@@ -161,7 +161,7 @@ std::expected<Ask, Finding> Event::ask(System& system) const {
   attr.sample_type |= sample_;
   if (kernel() == Kernel::Excluded) internal::exclude_kernel(attr);
   for (const auto& change : changes_) change(attr);
-  return ask;
+  return args;
 }
 
 const Event::Names& Event::names() const noexcept {
@@ -169,28 +169,28 @@ const Event::Names& Event::names() const noexcept {
   return names_ != nullptr ? *names_ : kNone;
 }
 
-std::optional<Finding> Event::resolve(Ask& ask, System& system) const {
+std::optional<Finding> Event::resolve(OpenArgs& args, System& system) const {
   switch (kind_) {
     case Kind::Tracepoint: {
       auto id = internal::tracepoint_id(names().object, system);
       if (!id) return std::move(id).error();
-      ask.attr.config = *id;
+      args.attr.config = *id;
       return std::nullopt;
     }
     case Kind::Pmu:
-      return internal::apply_pmu(names().object, ask, system);
+      return internal::apply_pmu(names().object, args, system);
     case Kind::Kprobe:
     case Kind::Kretprobe:
     case Kind::Uprobe:
     case Kind::Uretprobe:
-      return resolve_probe(ask, system);
+      return resolve_probe(args, system);
     default:
       return std::nullopt;
   }
 }
 
-std::optional<Finding> Event::resolve_probe(Ask& ask, System& system) const {
-  perf_event_attr& attr = ask.attr;
+std::optional<Finding> Event::resolve_probe(OpenArgs& args, System& system) const {
+  perf_event_attr& attr = args.attr;
   const bool is_kernel = kind_ == Kind::Kprobe || kind_ == Kind::Kretprobe;
   const std::string pmu = is_kernel ? "kprobe" : "uprobe";
   const internal::Facts facts{system};
@@ -203,7 +203,7 @@ std::optional<Finding> Event::resolve_probe(Ask& ask, System& system) const {
   }
   attr.type = *type;
   if (is_return(kind_)) {
-    if (auto wrong = internal::apply_pmu(pmu + "/retprobe=1/", ask, system)) return wrong;
+    if (auto wrong = internal::apply_pmu(pmu + "/retprobe=1/", args, system)) return wrong;
   }
   attr.config1 = reinterpret_cast<std::uintptr_t>(names().object.c_str());
   if (is_kernel || !names().part) return std::nullopt;

@@ -123,8 +123,8 @@ class PERFRING_EXPORT Event {
   // that is owned by this event or any copy of it, which must outlive the system call. With
   // Kernel::IfAllowed the kernel is included.
   std::expected<perf_event_attr, Finding> attr(System& system = real_system()) const;
-  // The same, with config3 and config4 (in Ask), which the terms of a PMU may need.
-  std::expected<Ask, Finding> ask(System& system = real_system()) const;
+  // The same, with config3 and config4 (in OpenArgs), which the terms of a PMU may need.
+  std::expected<OpenArgs, Finding> open_args(System& system = real_system()) const;
 
   // Returns true if a Sampler skips records of this type, because the kernel adds them unasked
   // (changes()).
@@ -143,8 +143,8 @@ class PERFRING_EXPORT Event {
     std::optional<std::string> part;  // the symbol in a path
   };
   PERFRING_HIDDEN const Names& names() const noexcept;
-  PERFRING_HIDDEN std::optional<Finding> resolve(Ask& ask, System& system) const;
-  PERFRING_HIDDEN std::optional<Finding> resolve_probe(Ask& ask, System& system) const;
+  PERFRING_HIDDEN std::optional<Finding> resolve(OpenArgs& args, System& system) const;
+  PERFRING_HIDDEN std::optional<Finding> resolve_probe(OpenArgs& args, System& system) const;
 
   Kind kind_;
   std::string name_;
@@ -222,7 +222,7 @@ void exclude_kernel(perf_event_attr& attr) noexcept;
 // Returns the id of a tracepoint, or which of four things is wrong.
 std::expected<std::uint64_t, Finding> tracepoint_id(const std::string& name, System& system);
 // Puts the type and the terms of a PMU's event into the attributes.
-std::optional<Finding> apply_pmu(std::string_view description, Ask& ask, System& system);
+std::optional<Finding> apply_pmu(std::string_view description, OpenArgs& args, System& system);
 // Returns the name of an event that the processor counts (PERF_TYPE_HARDWARE, _HW_CACHE), such as
 // "cycles", or its number if it has no name.
 std::string hardware_name(std::uint64_t config);

@@ -13,54 +13,56 @@
 namespace perfring::event {
 namespace {
 
+using internal::cause_by_check;
 using internal::cause_of_step;
+using internal::cause_without_check;
 using internal::causes_of_group;
-using internal::checked;
 using internal::Context;
 using internal::Facts;
 using internal::is_costly;
-using internal::is_of_rights;
-using internal::is_without_period;
+using internal::is_permission_error;
 using internal::kPerfmon;
 using internal::plain_cause;
 using internal::refusals;
-using internal::unchecked;
+using internal::removes_period;
 using internal::Variation;
 using Aspect = Variation::Aspect;
 
 // Returns the system's answer: 0 or an errno.
-int answer(Ask ask, System& system) {
-  const int fd = system.open(ask);
+int answer(OpenArgs args, System& system) {
+  const int fd = system.open(args);
   if (fd >= 0) ::close(fd);
   return fd >= 0 ? 0 : -fd;
 }
 
-Cause cause_of(const Variation& found, const Ask& ask, int error, const Context& context) {
-  auto cause = checked(found, ask, error, context);
-  return cause ? *std::move(cause) : unchecked(found, ask, error, context);
+Cause cause_of(const Variation& found, const OpenArgs& args, int error, const Context& context) {
+  auto cause = cause_by_check(found, args, error, context);
+  return cause ? *std::move(cause) : cause_without_check(found, args, error, context);
 }
 
-struct Answered {
+struct TriedVariation {
   Variation variation;
   int error;
 };
 
 // Returns the least drastic changes that lead to the answer `wanted`, or, without `wanted`, to any
 // answer but `error`.
-std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> wanted, int error) {
-  std::erase_if(all, [&](const Answered& each) {
+std::vector<TriedVariation> least_drastic(std::vector<TriedVariation> all,
+                                          std::optional<int> wanted, int error) {
+  std::erase_if(all, [&](const TriedVariation& each) {
     return wanted ? each.error != *wanted : each.error == error;
   });
-  const auto least =
-      std::ranges::min_element(all, {}, [](const Answered& each) { return each.variation.aspect; });
+  const auto least = std::ranges::min_element(
+      all, {}, [](const TriedVariation& each) { return each.variation.aspect; });
   if (least == all.end()) return {};
   const Aspect aspect = least->variation.aspect;
-  std::erase_if(all, [&](const Answered& each) { return each.variation.aspect != aspect; });
+  std::erase_if(all, [&](const TriedVariation& each) { return each.variation.aspect != aspect; });
   // Any other change is more informative than that the event would open alone, or without a period.
-  const auto says_more = [](const Answered& each) {
-    return each.variation.field != "group_fd" && !is_without_period(each.variation);
+  const auto is_more_informative = [](const TriedVariation& each) {
+    return each.variation.field != "group_fd" && !removes_period(each.variation);
   };
-  if (std::ranges::any_of(all, says_more)) std::erase_if(all, std::not_fn(says_more));
+  if (std::ranges::any_of(all, is_more_informative))
+    std::erase_if(all, std::not_fn(is_more_informative));
   // Places are ordered from the nearest to the farthest: the first that helps is enough.
   if (aspect == Aspect::Place) all.erase(all.begin() + 1, all.end());
   return all;
@@ -68,14 +70,14 @@ std::vector<Answered> telling(std::vector<Answered> all, std::optional<int> want
 
 // A PMU with PERF_PMU_CAP_NO_EXCLUDE, such as msr: if the kernel, which this user may not observe,
 // is excluded, the event is refused for a different reason.
-std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, const Ask& ask,
-                                           int error) {
-  const bool is_one = is_of_rights(error) && !others.empty() &&
+std::optional<Cause> cause_of_no_exclusion(const std::vector<TriedVariation>& others,
+                                           const OpenArgs& args, int error) {
+  const bool is_one = is_permission_error(error) && !others.empty() &&
                       others.front().variation.aspect == Aspect::Exclusion &&
-                      others.front().error == EINVAL && ask.attr.exclude_kernel == 0 &&
-                      ask.attr.type > PERF_TYPE_BREAKPOINT;
+                      others.front().error == EINVAL && args.attr.exclude_kernel == 0 &&
+                      args.attr.type > PERF_TYPE_BREAKPOINT;
   if (!is_one) return std::nullopt;
-  const bool is_cpu_wide = ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0;
+  const bool is_cpu_wide = args.pid == -1 || (args.flags & PERF_FLAG_PID_CGROUP) != 0;
   return Cause{"exclude_kernel",
                "the event cannot exclude the kernel, which this user may not observe",
                std::string{kPerfmon} + ", or set kernel.perf_event_paranoid to " +
@@ -84,61 +86,63 @@ std::optional<Cause> cause_of_no_exclusion(const std::vector<Answered>& others, 
 
 // Returns true if check() refuses the changed event for a reason that did not exist before the
 // change.
-bool is_wrong_itself(const Variation& changed, const std::vector<Finding>& before,
-                     const Context& context) {
-  return std::ranges::any_of(refusals(changed.ask, context), [&](const Finding& each) {
+bool is_refused_itself(const Variation& changed, const std::vector<Finding>& before,
+                       const Context& context) {
+  return std::ranges::any_of(refusals(changed.args, context), [&](const Finding& each) {
     return std::ranges::find(before, each.says, &Finding::says) == before.end();
   });
 }
 
 // Returns the changes that alter the answer, except changes that are refused themselves: those that
 // include what this user may not observe, or that remove the last sort of branch.
-std::vector<Answered> changing(const std::vector<Answered>& all, const std::vector<Finding>& before,
-                               int error, const Context& context) {
-  std::vector<Answered> some;
-  std::ranges::copy_if(all, std::back_inserter(some), [&](const Answered& each) {
+std::vector<TriedVariation> altering(const std::vector<TriedVariation>& all,
+                                     const std::vector<Finding>& before, int error,
+                                     const Context& context) {
+  std::vector<TriedVariation> some;
+  std::ranges::copy_if(all, std::back_inserter(some), [&](const TriedVariation& each) {
     if (each.error == error) return false;
     if (each.variation.aspect == Aspect::Event) return true;
     const bool includes = each.variation.field.starts_with("exclude_") &&
-                          is_of_rights(each.error) && !is_of_rights(error);
-    return !includes && !is_wrong_itself(each.variation, before, context);
+                          is_permission_error(each.error) && !is_permission_error(error);
+    return !includes && !is_refused_itself(each.variation, before, context);
   });
   return some;
 }
 
 // Two things are wrong, and the answer to both is the same. Finds the least drastic pair of changes
 // with which the event opens.
-void find_both(const std::vector<Answered>& all, const Ask& ask, int error, const Context& context,
-               std::vector<Cause>& causes) {
+void find_pair(const std::vector<TriedVariation>& all, const OpenArgs& args, int error,
+               const Context& context, std::vector<Cause>& causes) {
   std::optional<std::pair<Variation, Variation> > least;
   const auto rank = [](const Variation& one, const Variation& other) {
     return std::pair{std::max(one.aspect, other.aspect), std::min(one.aspect, other.aspect)};
   };
-  for (const Answered& one : all) {
-    for (Variation& other : internal::variations(one.variation.ask)) {
+  for (const TriedVariation& one : all) {
+    for (Variation& other : internal::variations(one.variation.args)) {
       const bool is_less = !least || rank(one.variation, other) < rank(least->first, least->second);
-      if (!is_less || answer(other.ask, context.facts.system()) != 0) continue;
+      if (!is_less || answer(other.args, context.facts.system()) != 0) continue;
       least = {one.variation, std::move(other)};
     }
   }
   if (!least) return;
-  causes.push_back(cause_of(least->first, ask, error, context));
-  causes.push_back(cause_of(least->second, least->first.ask, error, context));
+  causes.push_back(cause_of(least->first, args, error, context));
+  causes.push_back(cause_of(least->second, least->first.args, error, context));
   if (least->second.aspect > least->first.aspect) std::swap(causes.back(), *(causes.end() - 2));
 }
 
 // For an error about privileges, if a dummy was opened instead of the event and was refused as
 // well: replaces the advice by the event's own, and appends the findings of check() that apply only
 // to the event.
-void add_its_own(const Ask& ask, const Ask& dummy, const Context& context,
-                 std::vector<Cause>& causes) {
+void add_own_causes(const OpenArgs& args, const OpenArgs& dummy, const Context& context,
+                    std::vector<Cause>& causes) {
   if (causes.empty()) return;  // everything is forbidden
-  const auto found = refusals(ask, context);
+  const auto found = refusals(args, context);
   for (Cause& each : causes) {
     if (each.field != "exclude_kernel") continue;
     const auto same = std::ranges::find(found, each.says, &Finding::says);
-    each.advice = same != found.end() ? same->advice
-                                      : internal::without_kernel(ask, context.name, context.facts);
+    each.advice = same != found.end()
+                      ? same->advice
+                      : internal::advice_without_kernel(args, context.name, context.facts);
   }
   const auto others = refusals(dummy, context);
   for (const Finding& each : found) {
@@ -148,7 +152,7 @@ void add_its_own(const Ask& ask, const Ask& dummy, const Context& context,
 }
 
 // Adds the causes for changes each of which lets the event open.
-void add_causes(const std::vector<Answered>& opened, const Ask& ask, int error,
+void add_causes(const std::vector<TriedVariation>& opened, const OpenArgs& args, int error,
                 const Context& context, std::vector<Cause>& causes) {
   const std::size_t begin = causes.size();
   const auto add = [&causes](Cause cause) {
@@ -157,69 +161,71 @@ void add_causes(const std::vector<Answered>& opened, const Ask& ask, int error,
     });
     if (!is_there) causes.push_back(std::move(cause));
   };
-  for (const Answered& each : opened) {
-    if (auto cause = checked(each.variation, ask, error, context)) add(*std::move(cause));
+  for (const TriedVariation& each : opened) {
+    if (auto cause = cause_by_check(each.variation, args, error, context)) add(*std::move(cause));
   }
   if (causes.size() != begin) return;
   // Only now: if a field has a wrong value, it does not matter that the field could be omitted.
-  for (const Answered& each : opened) add(unchecked(each.variation, ask, error, context));
+  for (const TriedVariation& each : opened)
+    add(cause_without_check(each.variation, args, error, context));
 }
 
-void find_causes(const Ask& ask, int error, const Context& context, int depth,
+void find_causes(const OpenArgs& args, int error, const Context& context, int depth,
                  std::vector<Cause>& causes) {
   const Facts& facts = context.facts;
-  if (auto plain = plain_cause(ask, error, facts)) {
+  if (auto plain = plain_cause(args, error, facts)) {
     causes.push_back(*std::move(plain));
     return;
   }
   // A user with the privilege that such an event needs has all other privileges. So this one alone
   // is the cause, unless something else forbids every event.
-  const auto right = is_of_rights(error) ? internal::right_of_its_own(ask, facts) : std::nullopt;
+  const auto right =
+      is_permission_error(error) ? internal::missing_own_right(args, facts) : std::nullopt;
   if (right && answer(internal::dummy(), facts.system()) == 0) {
     causes.push_back({right->field, right->says, right->advice});
     return;
   }
-  std::vector<Answered> all;
-  for (Variation& each : internal::variations(ask)) {
-    if (is_costly(ask, facts) && each.aspect != Aspect::Event) continue;
-    const int now = answer(each.ask, facts.system());
+  std::vector<TriedVariation> all;
+  for (Variation& each : internal::variations(args)) {
+    if (is_costly(args, facts) && each.aspect != Aspect::Event) continue;
+    const int now = answer(each.args, facts.system());
     all.push_back({std::move(each), now});
   }
-  if (auto opened = telling(all, 0, error); !opened.empty()) {
-    const bool is_of_group = std::ranges::any_of(all, [](const Answered& each) {
+  if (auto opened = least_drastic(all, 0, error); !opened.empty()) {
+    const bool is_of_group = std::ranges::any_of(all, [](const TriedVariation& each) {
       return each.variation.field == "group_fd" && each.error == 0;
     });
     if (is_of_group) {
-      std::ranges::move(causes_of_group(ask, context), std::back_inserter(causes));
+      std::ranges::move(causes_of_group(args, context), std::back_inserter(causes));
     } else {
-      add_causes(opened, ask, error, context, causes);
+      add_causes(opened, args, error, context, causes);
     }
     return;
   }
-  if (is_costly(ask, facts) && !all.empty()) {
+  if (is_costly(args, facts) && !all.empty()) {
     // The dummy is refused as well, so the cause is not only the event.
-    const Answered& dummy = all.back();
-    find_causes(dummy.variation.ask, dummy.error, context, depth, causes);
-    if (is_of_rights(error)) add_its_own(ask, dummy.variation.ask, context, causes);
+    const TriedVariation& dummy = all.back();
+    find_causes(dummy.variation.args, dummy.error, context, depth, causes);
+    if (is_permission_error(error)) add_own_causes(args, dummy.variation.args, context, causes);
     return;
   }
   // One fault hides another: name the first, and ask the kernel again without it (R2).
-  if (auto cause = cause_of_no_exclusion(telling(all, std::nullopt, error), ask, error)) {
+  if (auto cause = cause_of_no_exclusion(least_drastic(all, std::nullopt, error), args, error)) {
     causes.push_back(*std::move(cause));
     return;
   }
-  const auto before = refusals(ask, context);
-  const auto others = telling(changing(all, before, error, context), std::nullopt, error);
+  const auto before = refusals(args, context);
+  const auto others = least_drastic(altering(all, before, error, context), std::nullopt, error);
   if (depth == 0) return;
   if (others.empty()) {
-    find_both(all, ask, error, context, causes);
+    find_pair(all, args, error, context, causes);
     return;
   }
-  causes.push_back(cause_of(others.front().variation, ask, error, context));
+  causes.push_back(cause_of(others.front().variation, args, error, context));
   // A fault that only the dummy has is not a cause.
   const bool is_the_event = others.front().variation.aspect == Aspect::Event;
-  if (is_the_event && is_wrong_itself(others.front().variation, before, context)) return;
-  find_causes(others.front().variation.ask, others.front().error, context, depth - 1, causes);
+  if (is_the_event && is_refused_itself(others.front().variation, before, context)) return;
+  find_causes(others.front().variation.args, others.front().error, context, depth - 1, causes);
 }
 
 const char* name_of(EventError::Step step) {
@@ -251,18 +257,18 @@ const char* name_of(EventError::Step step) {
   return "a system call";
 }
 
-std::vector<Cause> causes_of_named(const Ask& ask, const std::string& name, int error,
-                                   System& system, const Ask* leader) {
+std::vector<Cause> causes_of_named(const OpenArgs& args, const std::string& name, int error,
+                                   System& system, const OpenArgs* leader) {
   constexpr int kDepth = 3;
   std::vector<Cause> causes;
   if (error <= 0) return causes;
   const Facts facts{system};
   const Context context{facts, name, leader};
-  find_causes(ask, error, context, kDepth, causes);
+  find_causes(args, error, context, kDepth, causes);
   if (!causes.empty()) return causes;
   // No change altered the answer, so the cause is not this event, or it is two things in it.
   if (answer(internal::dummy(), system) == 0) {
-    for (const Finding& each : refusals(ask, context, is_of_rights(error))) {
+    for (const Finding& each : refusals(args, context, is_permission_error(error))) {
       causes.push_back({each.field, each.says, each.advice});
     }
     return causes;
@@ -283,51 +289,51 @@ std::vector<Cause> causes_of_named(const Ask& ask, const std::string& name, int 
 
 }  // namespace
 
-std::vector<Cause> causes_of(const Ask& ask, int error, System& system) {
-  return causes_of_named(ask, {}, error, system, nullptr);
+std::vector<Cause> causes_of(const OpenArgs& args, int error, System& system) {
+  return causes_of_named(args, {}, error, system, nullptr);
 }
 
-EventError EventError::of(const Finding& finding, std::string asked) {
+EventError EventError::of(const Finding& finding, std::string request) {
   return {.step = Step::Check,
           .io_error = {},
-          .asked = std::move(asked),
+          .request = std::move(request),
           .causes = {{finding.field, finding.says, finding.advice}}};
 }
 
-EventError EventError::at_failure(Step step, int error, const Ask& ask, const std::string& name,
-                                  System& system, const Ask* leader) {
+EventError EventError::at_failure(Step step, int error, const OpenArgs& args,
+                                  const std::string& name, System& system, const OpenArgs* leader) {
   EventError failed{.step = step,
                     .io_error = std::error_code(error, std::generic_category()),
-                    .asked = internal::describe(ask, name),
+                    .request = internal::describe(args, name),
                     .causes = {}};
   if (step == Step::Open) {
-    failed.causes = causes_of_named(ask, name, error, system, leader);
-  } else if (auto cause = cause_of_step(step, error, ask, system, leader)) {
+    failed.causes = causes_of_named(args, name, error, system, leader);
+  } else if (auto cause = cause_of_step(step, error, args, system, leader)) {
     failed.causes.push_back(*std::move(cause));
   }
   return failed;
 }
 
 std::string EventError::message() const {
-  if (!io_error) return asked + ": " + (causes.empty() ? "impossible" : causes.front().says);
-  return std::string{name_of(step)} + " of " + asked + " failed: " + io_error.message();
+  if (!io_error) return request + ": " + (causes.empty() ? "impossible" : causes.front().says);
+  return std::string{name_of(step)} + " of " + request + " failed: " + io_error.message();
 }
 
 std::string EventError::explain() const {
-  std::string said = io_error ? io_error.message() : "nothing, it was not asked";
+  std::string reply = io_error ? io_error.message() : "nothing, it was not asked";
   std::string advice;
   for (std::size_t i = 0; i < causes.size(); ++i) {
-    const bool is_said =
+    const bool is_in_reply =
         std::ranges::find(causes.begin(), causes.begin() + static_cast<std::ptrdiff_t>(i),
                           causes[i].says,
                           &Cause::says) != causes.begin() + static_cast<std::ptrdiff_t>(i);
-    if (!is_said) said += (i == 0 ? ": " : "; and ") + causes[i].says;
+    if (!is_in_reply) reply += (i == 0 ? ": " : "; and ") + causes[i].says;
     if (causes[i].advice.empty() || advice.find(causes[i].advice) != std::string::npos) continue;
     advice += (advice.empty() ? "" : "; ") + causes[i].advice;
   }
   const std::string call = step == Step::Check ? "" : std::string{name_of(step)} + " of ";
   if (advice.empty()) advice = "see perf_event_open(2) for this error";
-  return "asked for: " + call + asked + "\nthe system said: " + said + "\nto change: " + advice;
+  return "asked for: " + call + request + "\nthe system said: " + reply + "\nto change: " + advice;
 }
 
 }  // namespace perfring::event

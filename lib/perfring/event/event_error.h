@@ -54,16 +54,16 @@ struct PERFRING_EXPORT EventError {
 
   Step step = Step::Check;
   std::error_code io_error{};   // 0 for Check
-  std::string asked{};          // "the tracepoint sched:sched_switch of CPU 0"
+  std::string request{};        // "the tracepoint sched:sched_switch of CPU 0"
   std::vector<Cause> causes{};  // in the order in which they hide each other
 
   // Returns the error for a request that the kernel never saw.
-  static EventError of(const Finding& finding, std::string asked);
+  static EventError of(const Finding& finding, std::string request);
   // Returns the error for a call that has just failed, after asking the system for the causes.
   // `leader` is the leader of the group that the event was to join, or the event that owns the ring
   // to which it was to write. Without it, the error does not explain how the two differ.
-  static EventError at_failure(Step step, int error, const Ask& ask, const std::string& name,
-                               System& system, const Ask* leader = nullptr);
+  static EventError at_failure(Step step, int error, const OpenArgs& args, const std::string& name,
+                               System& system, const OpenArgs* leader = nullptr);
 
   // One line: "perf_event_open of ... failed: Permission denied".
   std::string message() const;
@@ -72,10 +72,10 @@ struct PERFRING_EXPORT EventError {
   std::string explain() const;
 };
 
-// Returns the causes for which the kernel refuses `ask` with `error`, an errno. Makes a few hundred
-// system calls at most, and none if the errno is clear by itself (EMFILE, ESRCH). Returns no cause
-// if `error` is 0 or less.
-PERFRING_EXPORT std::vector<Cause> causes_of(const Ask& ask, int error,
+// Returns the causes for which the kernel refuses `args` with `error`, an errno. Makes a few
+// hundred system calls at most, and none if the errno is clear by itself (EMFILE, ESRCH). Returns
+// no cause if `error` is 0 or less.
+PERFRING_EXPORT std::vector<Cause> causes_of(const OpenArgs& args, int error,
                                              System& system = real_system());
 
 namespace internal {
@@ -84,45 +84,47 @@ struct Variation {
   enum class Aspect : std::uint8_t { Value, Exclusion, Place, Event };
   std::string field;
   Aspect aspect;
-  Ask ask;
+  OpenArgs args;
 };
-// Returns copies of `ask`, each with one change that may reveal a cause.
-std::vector<Variation> variations(const Ask& ask);
+// Returns copies of `args`, each with one change that may reveal a cause.
+std::vector<Variation> variations(const OpenArgs& args);
 
 // Returns the cause if descriptors or memory ran out, in any call; nullopt for any other error.
-std::optional<Cause> cause_of_lack(int error, System& system);
+std::optional<Cause> cause_of_shortage(int error, System& system);
 
-std::string describe(const Ask& ask, const std::string& name);
+std::string describe(const OpenArgs& args, const std::string& name);
 
 // The rest is defined in causes.cc. A Context has the machine, the event's name, and the leader of
 // its group, if known.
 struct Context {
   const Facts& facts;
   const std::string& name;
-  const Ask* leader;
+  const OpenArgs* leader;
 };
 
 // Returns true if opening and closing the event takes 35 ms, a grace period.
-bool is_costly(const Ask& ask, const Facts& facts);
+bool is_costly(const OpenArgs& args, const Facts& facts);
 // Returns true if the change turns a sampled event into a counted one.
-bool is_without_period(const Variation& each);
+bool removes_period(const Variation& each);
 // Returns what check() refuses in an event that is only opened and has no ring yet.
-std::vector<Finding> refusals(const Ask& ask, const Context& context, bool with_rights = true);
+std::vector<Finding> refusals(const OpenArgs& args, const Context& context,
+                              bool with_rights = true);
 
 // Returns the advice for an errno alone.
-std::optional<Cause> plain_cause(const Ask& ask, int error, const Facts& facts);
+std::optional<Cause> plain_cause(const OpenArgs& args, int error, const Facts& facts);
 // Returns the differences between a member, which can be opened alone, and the leader of its group.
-std::vector<Cause> causes_of_group(const Ask& ask, const Context& context);
+std::vector<Cause> causes_of_group(const OpenArgs& args, const Context& context);
 // Returns the cause that check() finds in the changed field; and a cause that fits any field.
-std::optional<Cause> checked(const Variation& found, const Ask& ask, int error,
-                             const Context& context);
-Cause unchecked(const Variation& found, const Ask& ask, int error, const Context& context);
+std::optional<Cause> cause_by_check(const Variation& found, const OpenArgs& args, int error,
+                                    const Context& context);
+Cause cause_without_check(const Variation& found, const OpenArgs& args, int error,
+                          const Context& context);
 // Returns the cause of a failed call other than perf_event_open(2). `first` is the event that owns
 // the ring to which this event was to write.
-std::optional<Cause> cause_of_step(EventError::Step step, int error, const Ask& ask, System& system,
-                                   const Ask* first);
+std::optional<Cause> cause_of_step(EventError::Step step, int error, const OpenArgs& args,
+                                   System& system, const OpenArgs* first);
 
-inline bool is_of_rights(int error) noexcept {
+inline bool is_permission_error(int error) noexcept {
   return error == EACCES || error == EPERM;
 }
 

@@ -26,13 +26,14 @@ using testing::paranoid2;
 
 TEST(EventErrorTest, ACauseHiddenBehindAnotherIsExplainedToo) {
   FakeSystem machine;
-  Ask ask;
-  ask.attr = hardware(PERF_COUNT_HW_CPU_CYCLES).attr(machine).value();
-  machine.answer = [](const Ask& each) {
+  OpenArgs args;
+  args.attr = hardware(PERF_COUNT_HW_CPU_CYCLES).attr(machine).value();
+  machine.answer = [](const OpenArgs& each) {
     if (const int first = paranoid2(each)) return first;
     return each.attr.type == PERF_TYPE_HARDWARE ? ENOENT : 0;
   };
-  const auto error = EventError::at_failure(EventError::Step::Open, EACCES, ask, "cycles", machine);
+  const auto error =
+      EventError::at_failure(EventError::Step::Open, EACCES, args, "cycles", machine);
   EXPECT_EQ(error.explain(),
             "asked for: perf_event_open of cycles of this thread\n"
             "the system said: Permission denied: this user may not observe the kernel: "
@@ -45,7 +46,7 @@ TEST(EventErrorTest, ACauseHiddenBehindAnotherIsExplainedToo) {
 }
 
 // How a kernel refuses a group's members (kernel/events/core.c: perf_event_open() at v6.18).
-int of_a_group(const Ask& member, const Ask& leader) {
+int of_a_group(const OpenArgs& member, const OpenArgs& leader) {
   if (member.group_fd == -1) return 0;
   const auto clock = [](const perf_event_attr& a) { return a.use_clockid ? a.clockid : -1; };
   const bool is_refused = member.attr.pinned || member.attr.exclusive || member.cpu != leader.cpu ||
@@ -56,53 +57,56 @@ int of_a_group(const Ask& member, const Ask& leader) {
 
 struct Member {
   const char* name;
-  void (*of_leader)(Ask&);
-  void (*of_member)(Ask&);
+  void (*of_leader)(OpenArgs&);
+  void (*of_member)(OpenArgs&);
   const char* says;     // if the leader is passed
   const char* without;  // if it is not
 };
 
 TEST(EventErrorTest, AMembersErrorSaysHowItDiffersFromTheLeader) {
-  constexpr auto kNothing = [](Ask&) {};
-  constexpr auto kNoClock = [](Ask& ask) { ask.attr.use_clockid = 0, ask.attr.clockid = 0; };
-  constexpr auto kInherits = [](Ask& ask) { ask.attr.inherit = 1; };
+  constexpr auto kNothing = [](OpenArgs&) {};
+  constexpr auto kNoClock = [](OpenArgs& args) {
+    args.attr.use_clockid = 0, args.attr.clockid = 0;
+  };
+  constexpr auto kInherits = [](OpenArgs& args) { args.attr.inherit = 1; };
   constexpr const char* kClock = "clockid: the group's leader has another clock";
   constexpr const char* kInherited =
       "inherit: the group's leader is inherited and the member is not, or the reverse";
   constexpr const char* kGroup = "group_fd: the event does not match the group's leader";
   const std::vector<Member> rows{
-      {"pinned", kNothing, [](Ask& ask) { ask.attr.pinned = 1; },
+      {"pinned", kNothing, [](OpenArgs& args) { args.attr.pinned = 1; },
        "pinned: only a group's leader may be pinned",
        "pinned: only a group's leader may be pinned"},
-      {"exclusive", kNothing, [](Ask& ask) { ask.attr.exclusive = 1; },
+      {"exclusive", kNothing, [](OpenArgs& args) { args.attr.exclusive = 1; },
        "exclusive: only a group's leader may be exclusive",
        "exclusive: only a group's leader may be exclusive"},
-      {"clock", kNothing, [](Ask& ask) { ask.attr.clockid = CLOCK_REALTIME; }, kClock, kGroup},
+      {"clock", kNothing, [](OpenArgs& args) { args.attr.clockid = CLOCK_REALTIME; }, kClock,
+       kGroup},
       {"no clock", kNothing, kNoClock, kClock, kGroup},
       {"leader without a clock", kNoClock, kNothing, kClock, kGroup},
       {"inherits", kNothing, kInherits, kInherited, kGroup},
       {"leader inherits", kInherits, kNothing, kInherited, kGroup},
-      {"CPU", [](Ask& ask) { ask.cpu = 0; }, [](Ask& ask) { ask.cpu = 1; },
+      {"CPU", [](OpenArgs& args) { args.cpu = 0; }, [](OpenArgs& args) { args.cpu = 1; },
        "cpu: the group's leader is on another CPU", kGroup},
   };
   for (const Member& row : rows) {
     FakeSystem machine;
-    Ask leader;
+    OpenArgs leader;
     leader.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr(machine).value();
-    Ask member = leader;
+    OpenArgs member = leader;
     row.of_leader(leader);
     row.of_member(member);
     member.group_fd = 5;
-    machine.answer = [&](const Ask& ask) { return of_a_group(ask, leader); };
+    machine.answer = [&](const OpenArgs& args) { return of_a_group(args, leader); };
     ASSERT_EQ(of_a_group(member, leader), EINVAL) << row.name;
-    const auto said = [&](const Ask* with) {
+    const auto causes_with = [&](const OpenArgs* with) {
       const auto failed = EventError::at_failure(EventError::Step::Open, EINVAL, member,
                                                  "the event", machine, with);
       return failed.causes.size() == 1 ? failed.causes[0].field + ": " + failed.causes[0].says
                                        : failed.explain();
     };
-    EXPECT_EQ(said(&leader), row.says) << row.name;
-    EXPECT_EQ(said(nullptr), row.without) << row.name;
+    EXPECT_EQ(causes_with(&leader), row.says) << row.name;
+    EXPECT_EQ(causes_with(nullptr), row.without) << row.name;
   }
 }
 
@@ -146,13 +150,13 @@ TEST(EventErrorTest, AWrongValueIsNamedAndNotWhatCouldBeLeftOut) {
   };
   for (const Value& row : rows) {
     FakeSystem machine;
-    Ask ask;
-    ask.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr(machine).value();
-    row.change(ask.attr);
-    machine.answer = [&](const Ask& each) { return is_wrong(each.attr) ? row.error : 0; };
-    ASSERT_TRUE(is_wrong(ask.attr)) << row.says;
+    OpenArgs args;
+    args.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr(machine).value();
+    row.change(args.attr);
+    machine.answer = [&](const OpenArgs& each) { return is_wrong(each.attr) ? row.error : 0; };
+    ASSERT_TRUE(is_wrong(args.attr)) << row.says;
     const auto failed =
-        EventError::at_failure(EventError::Step::Open, row.error, ask, "the event", machine);
+        EventError::at_failure(EventError::Step::Open, row.error, args, "the event", machine);
     // Each reason appears once, in its own line.
     const std::string text = failed.explain();
     const std::string line = text.substr(text.find('\n') + 1);
@@ -163,20 +167,20 @@ TEST(EventErrorTest, AWrongValueIsNamedAndNotWhatCouldBeLeftOut) {
 
 TEST(EventErrorTest, AFilterOfAnEventWithoutFieldsIsExplained) {
   FakeSystem machine;
-  Ask ask = internal::dummy();
+  OpenArgs args = internal::dummy();
   const auto says = [&] {
-    return EventError::at_failure(EventError::Step::Filter, EINVAL, ask, "x", machine)
+    return EventError::at_failure(EventError::Step::Filter, EINVAL, args, "x", machine)
         .causes.front()
         .says;
   };
   EXPECT_EQ(says(), "only a tracepoint or a probe has fields that a filter can name");
   machine.device("intel_pt", 30);
-  ask.attr.type = 30;
+  args.attr.type = 30;
   EXPECT_EQ(says(), "only a tracepoint or a probe has fields that a filter can name");
   machine.files["/sys/bus/event_source/devices/intel_pt/nr_addr_filters"] = "2\n";
   EXPECT_EQ(says(), "the event does not accept this filter");
   for (const std::uint32_t type : {std::uint32_t{PERF_TYPE_TRACEPOINT}, 8U, 9U}) {
-    ask.attr.type = type;
+    args.attr.type = type;
     EXPECT_EQ(says(), "the event does not accept this filter") << type;
   }
 }
@@ -185,15 +189,15 @@ TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {
   // The kernel has one field more than this build, and is asked for two.
   constexpr std::uint32_t known = sizeof(perf_event_attr) + 8;
   FakeSystem machine;
-  machine.answer = [](Ask& each) {
+  machine.answer = [](OpenArgs& each) {
     if (each.attr.size <= known) return 0;
     each.attr.size = known;
     return E2BIG;
   };
-  Ask ask;
-  ask.attr = changes({.switches = true}).attr(machine).value();
-  ask.attr.size = known + 8;
-  const auto causes = causes_of(ask, E2BIG, machine);
+  OpenArgs args;
+  args.attr = changes({.switches = true}).attr(machine).value();
+  args.attr.size = known + 8;
+  const auto causes = causes_of(args, E2BIG, machine);
   ASSERT_EQ(causes.size(), 1U);
   EXPECT_NE(causes[0].says.find(std::to_string(known) + " bytes"), std::string::npos)
       << causes[0].says;
@@ -206,11 +210,11 @@ TEST(EventErrorTest, ExcludingTheKernelIsNotAdvisedIfItWouldCountNothing) {
     machine.files[std::string{"/sys/kernel/tracing/events/"} + name + "/id"] = "7\n";
   }
   const auto advice = [&](const Event& event) {
-    Ask ask;
-    ask.attr = event.attr(machine).value();
+    OpenArgs args;
+    args.attr = event.attr(machine).value();
     machine.answer = paranoid2;
     const auto error =
-        EventError::at_failure(EventError::Step::Open, EACCES, ask, event.name(), machine);
+        EventError::at_failure(EventError::Step::Open, EACCES, args, event.name(), machine);
     return error.causes.empty() ? "none" : error.causes.front().advice.substr(0, 18);
   };
   EXPECT_EQ(advice(software(PERF_COUNT_SW_CONTEXT_SWITCHES)), "use changes({.swit");
@@ -249,41 +253,43 @@ TEST(EventErrorTest, ALackOfDescriptorsOrMemoryIsNamedForEachCall) {
 TEST(EventErrorTest, RootIsNotAdvisedToGetACapability) {
   FakeSystem machine;
   machine.be_root();
-  Ask ask = internal::dummy();
-  ask.attr.type = PERF_TYPE_TRACEPOINT;
-  ask.attr.config = 1;
-  machine.answer = [](const Ask& each) {
+  OpenArgs args = internal::dummy();
+  args.attr.type = PERF_TYPE_TRACEPOINT;
+  args.attr.config = 1;
+  machine.answer = [](const OpenArgs& each) {
     return each.attr.type == PERF_TYPE_TRACEPOINT ? EPERM : 0;
   };
-  const auto causes = causes_of(ask, EPERM, machine);
+  const auto causes = causes_of(args, EPERM, machine);
   ASSERT_EQ(causes.size(), 1U);
   EXPECT_EQ(causes.front().says, "this machine does not have this event");
 }
 
 TEST(EventErrorTest, FindingTheCausesLeavesNoDescriptorOpen) {
   FakeSystem machine;
-  machine.answer = [](const Ask& each) { return each.attr.sample_period >> 63 != 0 ? EINVAL : 0; };
-  Ask ask;
-  ask.attr = changes({.switches = true}).attr(machine).value();
-  ask.attr.sample_period = std::uint64_t{1} << 63;
+  machine.answer = [](const OpenArgs& each) {
+    return each.attr.sample_period >> 63 != 0 ? EINVAL : 0;
+  };
+  OpenArgs args;
+  args.attr = changes({.switches = true}).attr(machine).value();
+  args.attr.sample_period = std::uint64_t{1} << 63;
   const int before = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(before);
-  static_cast<void>(causes_of(ask, EINVAL, machine));
+  static_cast<void>(causes_of(args, EINVAL, machine));
   const int after = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(after);
-  EXPECT_GT(machine.asked.size(), 10U);
+  EXPECT_GT(machine.calls.size(), 10U);
   EXPECT_EQ(before, after);
 }
 
 TEST(CausesMisuseTest, AnErrorOf0OrLessHasNoCause) {
   FakeSystem machine;
-  Ask ask;
-  ask.attr = kFaults.attr(machine).value();
+  OpenArgs args;
+  args.attr = kFaults.attr(machine).value();
   for (const int error : {0, -1, INT_MIN}) {
-    EXPECT_TRUE(causes_of(ask, error, machine).empty()) << error;
-    EXPECT_TRUE(machine.asked.empty()) << "and nothing is asked of the system";
+    EXPECT_TRUE(causes_of(args, error, machine).empty()) << error;
+    EXPECT_TRUE(machine.calls.empty()) << "and nothing is asked of the system";
   }
-  const auto failed = EventError::at_failure(EventError::Step{99}, 0, ask, "", machine);
+  const auto failed = EventError::at_failure(EventError::Step{99}, 0, args, "", machine);
   EXPECT_EQ(failed.message(), "an event of type 1 of this thread: impossible");
   EXPECT_EQ(EventError{}.message(), ": impossible");
   EXPECT_NE(EventError{}.explain().find("to change: see perf_event_open(2)"), std::string::npos);

@@ -60,9 +60,9 @@ TEST(EventTest, CallsInAnyOrderAreTheSameEvent) {
     std::vector<std::size_t> order{0, 1, 2, 3, 4};
     std::optional<perf_event_attr> first;
     do {
-      Event said = event;
-      for (const std::size_t i : order) said = calls[i](said);
-      const perf_event_attr attr = attr_of(said);
+      Event changed = event;
+      for (const std::size_t i : order) changed = calls[i](changed);
+      const perf_event_attr attr = attr_of(changed);
       if (!first) first = attr;
       EXPECT_TRUE(equal(attr, *first)) << event.name();
     } while (std::ranges::next_permutation(order).found);
@@ -306,20 +306,21 @@ TEST(EventTest, TermsOfAPmuMayBeInConfig3AndConfig4) {
   machine.files[format + "inv_data_src_filter"] = "config3:0-63\n";
   machine.files[format + "data_src_filter"] = "config4:8-15\n";
   machine.files[format + "ts_enable"] = "config:0\n";
-  const auto ask = [&](const char* text) { return pmu(text).ask(machine).value(); };
-  const Ask both = ask("arm_spe_0/ts_enable,inv_data_src_filter=0x123456789a,data_src_filter=7/");
+  const auto open_args = [&](const char* text) { return pmu(text).open_args(machine).value(); };
+  const OpenArgs both =
+      open_args("arm_spe_0/ts_enable,inv_data_src_filter=0x123456789a,data_src_filter=7/");
   EXPECT_EQ(both.attr.type, 12U);
   EXPECT_EQ(both.attr.config, 1U);
   EXPECT_EQ(both.config3, 0x12'3456'789aU);
   EXPECT_EQ(both.config4, 0x700U);
-  EXPECT_EQ(ask("arm_spe_0/config3=5,config4=6/").config3, 5U);
-  EXPECT_EQ(ask("arm_spe_0/config3=5,config4=6/").config4, 6U);
-  EXPECT_EQ(ask("arm_spe_0/config3=5/").config4, 0U);
+  EXPECT_EQ(open_args("arm_spe_0/config3=5,config4=6/").config3, 5U);
+  EXPECT_EQ(open_args("arm_spe_0/config3=5,config4=6/").config4, 6U);
+  EXPECT_EQ(open_args("arm_spe_0/config3=5/").config4, 0U);
   // plan() asks the machine for them.
   const auto planned =
       plan({.events = {pmu("arm_spe_0/config3=5/")}, .target = this_thread()}, machine);
   ASSERT_TRUE(planned);
-  EXPECT_EQ(planned->steps.front().ask.config3, 5U);
+  EXPECT_EQ(planned->steps.front().args.config3, 5U);
 }
 
 // Reads the bytes at the offsets in the kernel's struct.
@@ -334,23 +335,23 @@ TEST(EventTest, TheKernelReadsConfig3At128AndConfig4At136) {
     std::memcpy(&value, &attr.bytes[4], sizeof value);
     return value;
   };
-  Ask ask;
-  std::memset(&ask.attr, 0x11, sizeof ask.attr);
+  OpenArgs args;
+  std::memset(&args.attr, 0x11, sizeof args.attr);
   for (const std::uint32_t own : {std::uint32_t{0}, std::uint32_t{64}, std::uint32_t{128}}) {
-    ask.attr.size = own;
-    ask.config3 = ask.config4 = 0;
-    EXPECT_EQ(size(internal::long_attr_of(ask)), own) << "only where it is needed";
-    ask.config3 = 0x33;
-    EXPECT_EQ(size(internal::long_attr_of(ask)), 136U);
-    EXPECT_EQ(word(internal::long_attr_of(ask), 128), 0x33U);
-    ask.config4 = 0x44;
-    EXPECT_EQ(size(internal::long_attr_of(ask)), 144U);
-    EXPECT_EQ(word(internal::long_attr_of(ask), 128), 0x33U);
-    EXPECT_EQ(word(internal::long_attr_of(ask), 136), 0x44U);
-    EXPECT_EQ(word(internal::long_attr_of(ask), 120), 0x1111'1111'1111'1111U);
+    args.attr.size = own;
+    args.config3 = args.config4 = 0;
+    EXPECT_EQ(size(internal::long_attr_of(args)), own) << "only where it is needed";
+    args.config3 = 0x33;
+    EXPECT_EQ(size(internal::long_attr_of(args)), 136U);
+    EXPECT_EQ(word(internal::long_attr_of(args), 128), 0x33U);
+    args.config4 = 0x44;
+    EXPECT_EQ(size(internal::long_attr_of(args)), 144U);
+    EXPECT_EQ(word(internal::long_attr_of(args), 128), 0x33U);
+    EXPECT_EQ(word(internal::long_attr_of(args), 136), 0x44U);
+    EXPECT_EQ(word(internal::long_attr_of(args), 120), 0x1111'1111'1111'1111U);
   }
-  ask.attr.size = 200;
-  EXPECT_EQ(size(internal::long_attr_of(ask)), 200U);
+  args.attr.size = 200;
+  EXPECT_EQ(size(internal::long_attr_of(args)), 200U);
 }
 
 TEST(EventTest, TheMostSimilarNamesAreThoseThatNeedTheFewestChanges) {

@@ -19,10 +19,10 @@ using internal::OpenStep;
 // Reads an event's values with read(2) into `room`. The error is an errno.
 std::expected<record::ReadValues, int> read_values(const os::Fd& fd, std::uint64_t format,
                                                    std::span<std::byte> room) {
-  const ssize_t got = ::read(fd.get(), room.data(), room.size());
-  if (got < 0) return std::unexpected(errno);
+  const ssize_t length = ::read(fd.get(), room.data(), room.size());
+  if (length < 0) return std::unexpected(errno);
   const auto values =
-      record::ReadValues::over(Bytes{room.data(), static_cast<std::size_t>(got)}, format);
+      record::ReadValues::over(Bytes{room.data(), static_cast<std::size_t>(length)}, format);
   // 0 bytes: the kernel could not schedule a pinned event (perf_read() at v6.18).
   if (!values) return std::unexpected(ENODATA);
   return *values;
@@ -30,8 +30,8 @@ std::expected<record::ReadValues, int> read_values(const os::Fd& fd, std::uint64
 
 // Returns an event that runs whenever the leader's task is on the leader's CPU. The leader's own
 // enabled time does not tell how long that is (R31).
-Ask clock_of(const Ask& leader) {
-  Ask clock = internal::dummy();
+OpenArgs clock_of(const OpenArgs& leader) {
+  OpenArgs clock = internal::dummy();
   clock.pid = leader.pid;
   clock.cpu = leader.cpu;
   clock.attr.disabled = 1;
@@ -63,7 +63,7 @@ struct Group::State {
   }
 
   EventError failed(EventError::Step step, int error, const OpenStep& at) const {
-    return EventError::at_failure(step, error, at.step.ask, opening.events[at.step.event].name(),
+    return EventError::at_failure(step, error, at.step.args, opening.events[at.step.event].name(),
                                   real_system());
   }
   std::expected<void, EventError> for_leaders(unsigned long call, EventError::Step step) const {
@@ -81,13 +81,13 @@ std::expected<void, EventError> Group::State::open_clocks(System& system) {
   clocks.resize(opening.steps.size());
   for (std::size_t i = 0; i < clocks.size(); ++i) {
     const Planned& step = opening.steps[i].step;
-    if (step.event != 0 || !internal::is_of_a_task_on_a_cpu(step.ask)) continue;
-    Ask clock = clock_of(step.ask);
+    if (step.event != 0 || !internal::is_of_a_task_on_a_cpu(step.args)) continue;
+    OpenArgs clock = clock_of(step.args);
     const int fd = system.open(clock);
     if (fd == -ESRCH) continue;  // the task has ended meanwhile
     if (fd < 0) {
-      return std::unexpected(
-          EventError::at_failure(EventError::Step::Open, -fd, clock_of(step.ask), "dummy", system));
+      return std::unexpected(EventError::at_failure(EventError::Step::Open, -fd,
+                                                    clock_of(step.args), "dummy", system));
     }
     clocks[i] = os::Fd{fd};
   }
@@ -133,7 +133,7 @@ Group::~Group() = default;
 
 std::expected<void, EventError> Group::start() {
   if (!state_) return std::unexpected(internal::moved_from(EventError::Step::Start));
-  if (state_->opening.child.waits()) return state_->opening.child.start();
+  if (state_->opening.child.is_waiting()) return state_->opening.child.start();
   constexpr auto kStep = EventError::Step::Start;
   if (auto started = state_->for_leaders(PERF_EVENT_IOC_ENABLE, kStep); !started) return started;
   return state_->for_clocks(PERF_EVENT_IOC_ENABLE, kStep);
@@ -157,7 +157,7 @@ std::expected<std::vector<Count>, EventError> Group::read() const {
     if (each.step.event != 0) continue;
     const auto enabled = state_->read_clock(step);
     if (!enabled) return std::unexpected(enabled.error());
-    const auto values = read_values(each.fd, each.step.ask.attr.read_format, room);
+    const auto values = read_values(each.fd, each.step.args.attr.read_format, room);
     if (!values) {
       return std::unexpected(state_->failed(EventError::Step::Read, values.error(), each));
     }

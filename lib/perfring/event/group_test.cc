@@ -39,34 +39,34 @@ class RunningTask final : public System {
 
   FakeSystem machine;
   std::uint64_t turns = 1;  // events other than software events run for this fraction of the time
-  std::vector<Ask> asked;   // those that opened
+  std::vector<OpenArgs> opened_args;  // those that opened
   std::vector<int> files;
 
-  int open(Ask& ask) override {
-    const int refused = machine.open(ask);
+  int open(OpenArgs& args) override {
+    const int refused = machine.open(args);
     if (refused < 0) return refused;
     ::close(refused);
     const int file = ::memfd_create("perfring_running_task", MFD_CLOEXEC);
-    asked.push_back(ask);
+    opened_args.push_back(args);
     files.push_back(file);
-    const bool is_of_a_task = ask.pid != -1 && (ask.flags & PERF_FLAG_PID_CGROUP) == 0;
+    const bool is_of_a_task = args.pid != -1 && (args.flags & PERF_FLAG_PID_CGROUP) == 0;
     std::uint64_t enabled = 0;
     std::uint64_t running = 0;
     for (std::size_t cpu = 0; cpu < kRan.size(); ++cpu) {
-      const bool is_its = ask.cpu < 0 || static_cast<std::size_t>(ask.cpu) == cpu;
+      const bool is_its = args.cpu < 0 || static_cast<std::size_t>(args.cpu) == cpu;
       if (is_its || is_of_a_task) enabled += kRan[cpu];
       if (is_its) running += kRan[cpu];
     }
-    if (ask.attr.type != PERF_TYPE_SOFTWARE) running /= turns;
-    if ((ask.attr.read_format & PERF_FORMAT_GROUP) == 0) {
+    if (args.attr.type != PERF_TYPE_SOFTWARE) running /= turns;
+    if ((args.attr.read_format & PERF_FORMAT_GROUP) == 0) {
       write(file, {0, running}, 0);
-    } else if (ask.group_fd < 0) {
+    } else if (args.group_fd < 0) {
       write(file, {1, enabled, running, kEach * running, 7}, 0);
     } else {
       std::uint64_t members = 0;
-      EXPECT_EQ(::pread(ask.group_fd, &members, sizeof members, 0), 8);
-      write(ask.group_fd, {kEach * running, 8}, 8 * (3 + 2 * members));
-      write(ask.group_fd, {members + 1}, 0);
+      EXPECT_EQ(::pread(args.group_fd, &members, sizeof members, 0), 8);
+      write(args.group_fd, {kEach * running, 8}, 8 * (3 + 2 * members));
+      write(args.group_fd, {members + 1}, 0);
     }
     return file;
   }
@@ -93,14 +93,14 @@ class GroupTest : public ::testing::Test {
   // Lists all events opened: "task@CPU", with "i" if inherited.
   std::string opened() const {
     std::string all;
-    for (const Ask& each : kernel_.asked) {
+    for (const OpenArgs& each : kernel_.opened_args) {
       all += (each.attr.config == PERF_COUNT_SW_DUMMY ? "clock " : "") + std::to_string(each.pid) +
              "@" + std::to_string(each.cpu) + (each.attr.inherit != 0 ? "i, " : ", ");
     }
     return all;
   }
   Group open(const Request& request, bool starts = false) {
-    kernel_.asked.clear();
+    kernel_.opened_args.clear();
     kernel_.files.clear();
     calls_.calls.clear();
     return Group::open(request, starts, kernel_).value();
@@ -129,7 +129,7 @@ TEST_F(GroupTest, ItsEventsFollowATaskToEachCpu) {
   EXPECT_EQ(of(event::system()), "-1@0, -1@1, -1@2, ");
   EXPECT_EQ(of(this_thread().on({1})), "0@1, clock 0@1, ");
   of(cgroup("/tmp").on({0, 1}));  // the stand-in accepts any folder as a cgroup
-  EXPECT_EQ(kernel_.asked.size(), 2U) << "it has no clock: its own time is right";
+  EXPECT_EQ(kernel_.opened_args.size(), 2U) << "it has no clock: its own time is right";
   EXPECT_EQ(of(child({"true"}).on({0, 1})), "child@0i, child@1i, clock child@0i, clock child@1i, ");
 }
 
@@ -218,16 +218,16 @@ TEST_F(GroupTest, AClockRunsNoLongerThanItsLeader) {
                                        call("enable ", 4), call("enable ", 5), call("disable ", 4),
                                        call("disable ", 5), call("disable ", 0) + kGroup,
                                        call("disable ", 1) + kGroup}));
-  for (const Ask& each : kernel_.asked) EXPECT_EQ(each.attr.disabled, each.group_fd < 0);
+  for (const OpenArgs& each : kernel_.opened_args) EXPECT_EQ(each.attr.disabled, each.group_fd < 0);
   const Group command = open({.events = {kFaults}, .target = child({"true"}).on({0})});
-  ASSERT_EQ(kernel_.asked.size(), 2U);
-  for (const Ask& each : kernel_.asked) EXPECT_EQ(each.attr.enable_on_exec, 1U);
+  ASSERT_EQ(kernel_.opened_args.size(), 2U);
+  for (const OpenArgs& each : kernel_.opened_args) EXPECT_EQ(each.attr.enable_on_exec, 1U);
 }
 
 TEST_F(GroupTest, AClockThatCannotBeOpenedIsAnError) {
   int error = EMFILE;
-  kernel_.machine.answer = [&error](const Ask& ask) {
-    return ask.attr.config == PERF_COUNT_SW_DUMMY ? error : 0;
+  kernel_.machine.answer = [&error](const OpenArgs& args) {
+    return args.attr.config == PERF_COUNT_SW_DUMMY ? error : 0;
   };
   const Request request{.events = {kFaults}, .target = this_thread().on({0})};
   const auto none = Group::open(request, false, kernel_);

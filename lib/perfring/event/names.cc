@@ -336,19 +336,19 @@ namespace {
 
 // Returns the word of the attributes that sysfs calls by this name, such as "config3"; null if
 // there is none.
-__u64* word_of(std::string_view name, Ask& ask) {
-  if (name == "config") return &ask.attr.config;
-  if (name == "config1") return &ask.attr.config1;
-  if (name == "config2") return &ask.attr.config2;
-  if (name == "config3") return &ask.config3;
-  return name == "config4" ? &ask.config4 : nullptr;
+__u64* word_of(std::string_view name, OpenArgs& args) {
+  if (name == "config") return &args.attr.config;
+  if (name == "config1") return &args.attr.config1;
+  if (name == "config2") return &args.attr.config2;
+  if (name == "config3") return &args.config3;
+  return name == "config4" ? &args.config4 : nullptr;
 }
 
 // Puts a value into the bits that a sysfs format lists: "config:0-7,32-35".
-std::optional<std::string> put(std::uint64_t value, std::string_view format, Ask& ask) {
+std::optional<std::string> put(std::uint64_t value, std::string_view format, OpenArgs& args) {
   format = format.substr(0, format.find('\n'));
   const std::string_view word = cut(format, ':');
-  __u64* const place = word_of(word, ask);
+  __u64* const place = word_of(word, args);
   if (place == nullptr) return "has an unknown format: " + in_quotes(word);
   while (!format.empty()) {
     std::string_view range = cut(format, ',');
@@ -366,8 +366,8 @@ std::optional<std::string> put(std::uint64_t value, std::string_view format, Ask
 
 class Terms {
  public:
-  Terms(std::string pmu, System& system, Ask& ask)
-      : pmu_{std::move(pmu)}, folder_{kDevices + pmu_}, system_{system}, ask_{ask} {}
+  Terms(std::string pmu, System& system, OpenArgs& args)
+      : pmu_{std::move(pmu)}, folder_{kDevices + pmu_}, system_{system}, ask_{args} {}
 
   std::optional<Finding> apply(std::string_view terms, bool may_name_an_event) {
     terms = terms.substr(0, terms.find('\n'));
@@ -420,12 +420,12 @@ class Terms {
   std::string pmu_;
   std::string folder_;
   System& system_;
-  Ask& ask_;
+  OpenArgs& ask_;
 };
 
 }  // namespace
 
-std::optional<Finding> apply_pmu(std::string_view description, Ask& ask, System& system) {
+std::optional<Finding> apply_pmu(std::string_view description, OpenArgs& args, System& system) {
   std::string_view terms = description;
   std::string name{cut(terms, '/')};
   const bool is_whole = name.size() < description.size();
@@ -439,9 +439,9 @@ std::optional<Finding> apply_pmu(std::string_view description, Ask& ask, System&
     return wrong("type", "this machine has no PMU " + in_quotes(name),
                  "the most similar are " + nearest(name, names));
   }
-  ask.attr.type = *type;
+  args.attr.type = *type;
   if (terms.ends_with('/')) terms.remove_suffix(1);
-  return Terms{std::move(name), system, ask}.apply(terms, true);
+  return Terms{std::move(name), system, args}.apply(terms, true);
 }
 
 }  // namespace internal

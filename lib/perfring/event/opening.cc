@@ -16,14 +16,15 @@ namespace {
 EventError child_failed(int error, const std::string& name) {
   EventError failed{.step = EventError::Step::Child,
                     .io_error = std::error_code(error, std::generic_category()),
-                    .asked = "the command " + name,
+                    .request = "the command " + name,
                     .causes = {}};
   if (error == ENOENT || error == EACCES) {
     failed.causes.push_back({"command",
                              error == ENOENT ? "there is no such program" : "it may not be run",
                              "give a program's path, or a name that is in PATH"});
   }
-  if (auto lack = cause_of_lack(error, real_system())) failed.causes.push_back(*std::move(lack));
+  if (auto lack = cause_of_shortage(error, real_system()))
+    failed.causes.push_back(*std::move(lack));
   if (error == EAGAIN) {
     failed.causes.push_back({"command", "this user may have no more processes",
                              "raise the limit (ulimit -u), or that of the cgroup (pids.max)"});
@@ -36,7 +37,7 @@ EventError child_failed(int error, const std::string& name) {
 }
 
 // Returns true if another event might open where this one did not.
-bool is_of_the_event(int error) {
+bool is_about_event(int error) {
   return error != EMFILE && error != ENFILE && error != ESRCH && error != ENOMEM;
 }
 
@@ -57,17 +58,17 @@ class Opener {
     std::vector<pid_t> ended;
     std::optional<Failed> last;
     for (Planned& step : plan_.steps) {
-      if (std::ranges::find(ended, step.ask.pid) != ended.end()) continue;
-      if (excludes(step.event)) exclude_kernel(step.ask.attr);
+      if (std::ranges::find(ended, step.args.pid) != ended.end()) continue;
+      if (excludes(step.event)) exclude_kernel(step.args.attr);
       if (prepare != nullptr) prepare(step);
       if (grouped_ && step.event != 0) {
         const auto leader = leader_of(step);
-        step.ask.group_fd = leader == opening_.steps.end() ? -1 : leader->fd.get();
+        step.args.group_fd = leader == opening_.steps.end() ? -1 : leader->fd.get();
       }
       auto failed = open(step);
       if (!failed) continue;
       if (!several || failed->error.io_error.value() != ESRCH) return failed;
-      ended.push_back(step.ask.pid);
+      ended.push_back(step.args.pid);
       last = std::move(failed);
     }
     if (!last) return std::nullopt;
@@ -84,28 +85,28 @@ class Opener {
   }
   std::vector<OpenStep>::const_iterator leader_of(const Planned& step) const {
     return std::ranges::find_if(std::as_const(opening_.steps), [&](const OpenStep& each) {
-      return each.step.event == 0 && each.step.ask.pid == step.ask.pid &&
-             each.step.ask.cpu == step.ask.cpu;
+      return each.step.event == 0 && each.step.args.pid == step.args.pid &&
+             each.step.args.cpu == step.args.cpu;
     });
   }
 
   std::optional<Failed> open(Planned& step) {
     const Event& event = plan_.events[step.event];
-    Ask asked = step.ask;
-    int fd = system_.open(asked);
-    os::Fd held{fd};  // owns it, in case memory runs out below
-    const bool may_exclude = is_of_rights(-fd) && event.kernel() == Kernel::IfAllowed &&
-                             step.ask.attr.exclude_kernel == 0;
+    OpenArgs tried = step.args;
+    int fd = system_.open(tried);
+    os::Fd opened{fd};  // owns it, in case memory runs out below
+    const bool may_exclude = is_permission_error(-fd) && event.kernel() == Kernel::IfAllowed &&
+                             step.args.attr.exclude_kernel == 0;
     if (may_exclude) {
-      asked = step.ask;
-      exclude_kernel(asked.attr);
-      const Ask without = asked;
-      const int second = system_.open(asked);
-      os::Fd held_second{second};
+      tried = step.args;
+      exclude_kernel(tried.attr);
+      const OpenArgs without = tried;
+      const int second = system_.open(tried);
+      os::Fd opened_second{second};
       // EINVAL: this event cannot exclude the kernel, so the first answer names the missing
       // privilege.
-      const bool never = second == -EINVAL && is_nothing_without_kernel(without);
-      if (!never) step.ask = without, fd = second, held = std::move(held_second);
+      const bool never = second == -EINVAL && needs_kernel(without);
+      if (!never) step.args = without, fd = second, opened = std::move(opened_second);
       if (fd >= 0) {
         excluding_.push_back(step.event);
         opening_.notes.push_back(event.name() +
@@ -114,19 +115,19 @@ class Opener {
     }
     // If the event is refused in the same way without the kernel, look for the causes without the
     // kernel.
-    if (fd < 0 && event.kernel() == Kernel::IfAllowed && is_of_the_event(-fd) &&
-        !is_of_rights(-fd) && !is_nothing_without_kernel(step.ask)) {
-      asked = step.ask;
-      exclude_kernel(asked.attr);
-      const Ask without = asked;
-      const os::Fd second{system_.open(asked)};
-      if (second.get() == fd) step.ask = without;
+    if (fd < 0 && event.kernel() == Kernel::IfAllowed && is_about_event(-fd) &&
+        !is_permission_error(-fd) && !needs_kernel(step.args)) {
+      tried = step.args;
+      exclude_kernel(tried.attr);
+      const OpenArgs without = tried;
+      const os::Fd second{system_.open(tried)};
+      if (second.get() == fd) step.args = without;
     }
     if (fd < 0) {
       const auto leader = leader_of(step);
       auto error =
-          EventError::at_failure(EventError::Step::Open, -fd, step.ask, event.name(), system_,
-                                 leader == opening_.steps.end() ? nullptr : &leader->step.ask);
+          EventError::at_failure(EventError::Step::Open, -fd, step.args, event.name(), system_,
+                                 leader == opening_.steps.end() ? nullptr : &leader->step.args);
       // Not in addition to another cause: the kernel would have been excluded.
       const auto is_left_out = [](const Cause& each) { return each.field == "exclude_kernel"; };
       if (event.kernel() == Kernel::IfAllowed && !std::ranges::all_of(error.causes, is_left_out)) {
@@ -138,7 +139,7 @@ class Opener {
       }
       return Failed{step.event, std::move(error)};
     }
-    opening_.steps.push_back({step, std::move(held)});
+    opening_.steps.push_back({step, std::move(opened)});
     return std::nullopt;
   }
 
@@ -149,7 +150,7 @@ class Opener {
   std::vector<std::size_t> excluding_;
 };
 
-std::string in_one(const std::vector<Event>& events) {
+std::string joined_names(const std::vector<Event>& events) {
   std::string names;
   for (const Event& each : events) names += (names.empty() ? "" : ", ") + each.name();
   return names.empty() ? "events" : names;
@@ -173,8 +174,8 @@ bool fall_back(Request& request, std::size_t event, EventError& error,
   notes.push_back(name + ": " + why + "; " + fallback->name() + " instead");
   given_up[event].push_back({error.causes.empty() ? "" : error.causes.front().field,
                              "before it, " + name + " was refused: " + why, advice});
-  const Event taken = *fallback;
-  request.events[event] = taken;
+  const Event replacement = *fallback;
+  request.events[event] = replacement;
   return true;
 }
 
@@ -186,14 +187,14 @@ std::expected<void, EventError> set_filter(const OpenStep& opened, const Event& 
   if (filter.empty() || ::ioctl(opened.fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) {
     return {};
   }
-  return std::unexpected(EventError::at_failure(EventError::Step::Filter, errno, opened.step.ask,
+  return std::unexpected(EventError::at_failure(EventError::Step::Filter, errno, opened.step.args,
                                                 event.name(), system));
 }
 
 EventError moved_from(EventError::Step step) {
   return {.step = step,
           .io_error = std::make_error_code(std::errc::bad_file_descriptor),
-          .asked = "an object that was moved from",
+          .request = "an object that was moved from",
           .causes = {{"", "it no longer has events", "use the object that they were moved to"}}};
 }
 
@@ -211,7 +212,7 @@ std::expected<void, EventError> Child::start() {
   if (const auto started = command_.start(); !started) {
     return std::unexpected(child_failed(started.error().value(), name_));
   }
-  command_.process().let_run_on();
+  command_.process().keep_running();
   return {};
 }
 
@@ -237,7 +238,7 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
           EventError::of({.field = "cgroup",
                           .says = target.path + ": " + std::generic_category().message(errno),
                           .advice = "give a folder below /sys/fs/cgroup"},
-                         in_one(request.events)));
+                         joined_names(request.events)));
     }
     pid = folder.get();
   }
@@ -259,18 +260,19 @@ std::expected<Opening, EventError> open_all(Request request, System& system, boo
         if (!fall_back(request, i, error, opening.notes, given_up)) return std::unexpected(error);
       }
     }
-    auto made = grouped ? plan_group(request, system, pid) : plan(request, system, pid);
-    if (!made) return std::unexpected(EventError::of(made.error(), in_one(request.events)));
-    Opener opener{*made, system, grouped, opening};
+    auto planned = grouped ? plan_group(request, system, pid) : plan(request, system, pid);
+    if (!planned)
+      return std::unexpected(EventError::of(planned.error(), joined_names(request.events)));
+    Opener opener{*planned, system, grouped, opening};
     auto failed = opener.open(prepare, target.kind == Target::Kind::Process);
     if (!failed) {
-      opening.events = std::move(made->events);
-      opening.rings = made->rings;
-      opening.wakes_itself = made->wakes_itself;
+      opening.events = std::move(planned->events);
+      opening.rings = planned->rings;
+      opening.wakes_itself = planned->wakes_itself;
       return opening;
     }
     opening.steps.clear();
-    if (!is_of_the_event(failed->error.io_error.value()) ||
+    if (!is_about_event(failed->error.io_error.value()) ||
         !fall_back(request, failed->event, failed->error, opening.notes, given_up)) {
       return std::unexpected(std::move(failed->error));
     }

@@ -31,7 +31,7 @@ class Child {
   static std::expected<Child, EventError> fork(const std::vector<std::string>& command);
 
   pid_t pid() const noexcept { return command_.process().id(); }
-  bool waits() const noexcept { return command_.waits(); }
+  bool is_waiting() const noexcept { return command_.is_waiting(); }
   // Errors: Step::Child, with the error of os::Command::start().
   std::expected<void, EventError> start();
   // poll() and signal() of os::Process.

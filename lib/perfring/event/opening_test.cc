@@ -45,7 +45,7 @@ class OpeningTest : public ::testing::Test {
     }
     std::string tasks;
     for (const internal::OpenStep& each : opening->steps) {
-      tasks += std::to_string(each.step.event) + ":" + std::to_string(each.step.ask.pid) + " ";
+      tasks += std::to_string(each.step.event) + ":" + std::to_string(each.step.args.pid) + " ";
     }
     return tasks;
   }
@@ -54,31 +54,31 @@ class OpeningTest : public ::testing::Test {
 
 // R8: the thread ends between the listing of the process's threads and the opening.
 TEST_F(OpeningTest, AThreadThatHasEndedIsPassedOver) {
-  machine_.answer = [](const Ask& ask) { return ask.pid == 100 ? ESRCH : 0; };
+  machine_.answer = [](const OpenArgs& args) { return args.pid == 100 ? ESRCH : 0; };
   for (const bool grouped : {false, true}) {
     EXPECT_EQ(opened(kFaults, this_process(), grouped), "0:101 1:101 ");
     EXPECT_EQ(opened(kFaults, this_process().and_children().on({0, 1}), grouped),
               "0:101 0:101 1:101 1:101 ");
-    const auto is_asked = [](const Ask& ask) { return ask.pid == 100; };
-    EXPECT_EQ(std::ranges::count_if(machine_.asked, is_asked), 2) << "once for each request";
-    machine_.asked.clear();
+    const auto is_of_task = [](const OpenArgs& args) { return args.pid == 100; };
+    EXPECT_EQ(std::ranges::count_if(machine_.calls, is_of_task), 2) << "once for each request";
+    machine_.calls.clear();
   }
   EXPECT_EQ(opened(kFaults, thread(100)), "No such process pid") << "it is the only one";
   // The thread ends between the opening of the first event and that of the second.
-  machine_.asked.clear();
-  machine_.answer = [&](const Ask& ask) {
-    return ask.pid == 100 && machine_.asked.size() > 1 ? ESRCH : 0;
+  machine_.calls.clear();
+  machine_.answer = [&](const OpenArgs& args) {
+    return args.pid == 100 && machine_.calls.size() > 1 ? ESRCH : 0;
   };
   EXPECT_EQ(opened(kFaults, this_process()), "0:100 0:101 1:101 ");
 }
 
 TEST_F(OpeningTest, IfAllThreadsHaveEndedThereIsNoProcess) {
-  machine_.answer = [](const Ask&) { return ESRCH; };
+  machine_.answer = [](const OpenArgs&) { return ESRCH; };
   EXPECT_EQ(opened(kFaults, this_process()), "No such process pid");
-  machine_.asked.clear();
-  machine_.answer = [&](const Ask&) { return machine_.asked.size() > 2 ? ESRCH : 0; };
+  machine_.calls.clear();
+  machine_.answer = [&](const OpenArgs&) { return machine_.calls.size() > 2 ? ESRCH : 0; };
   EXPECT_EQ(opened(kFaults, this_process()), "No such process pid") << "of the second event";
-  machine_.answer = [](const Ask& ask) { return ask.pid == 100 ? EMFILE : 0; };
+  machine_.answer = [](const OpenArgs& args) { return args.pid == 100 ? EMFILE : 0; };
   EXPECT_EQ(opened(kFaults, this_process()), "Too many open files fd");
 }
 
@@ -91,24 +91,24 @@ TEST_F(OpeningTest, AMemberIsInTheGroupOfItsTaskAndCpu) {
   ASSERT_EQ(opening->steps.size(), 8U);
   for (std::size_t i = 0; i < 8; ++i) {
     const internal::OpenStep& each = opening->steps[i];
-    EXPECT_EQ(each.step.ask.group_fd, i < 4 ? -1 : opening->steps[i - 4].fd.get()) << i;
-    EXPECT_EQ(each.step.ask.cpu, opening->steps[i % 4].step.ask.cpu) << i;
+    EXPECT_EQ(each.step.args.group_fd, i < 4 ? -1 : opening->steps[i - 4].fd.get()) << i;
+    EXPECT_EQ(each.step.args.cpu, opening->steps[i % 4].step.args.cpu) << i;
   }
 }
 
 // open() finds and notes only once per event that this user may not observe the kernel.
 TEST_F(OpeningTest, TheKernelIsNotAskedForAgainOnceItWasRefused) {
-  machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
+  machine_.answer = [](const OpenArgs& args) { return args.attr.exclude_kernel == 0 ? EACCES : 0; };
   const auto opening =
       internal::open_all({.events = {kFaults}, .target = this_process()}, machine_, false, nullptr);
   ASSERT_TRUE(opening);
   EXPECT_EQ(opening->notes.size(), 1U);
-  EXPECT_EQ(machine_.asked.size(), 3U) << "two events, of which the first was refused once";
+  EXPECT_EQ(machine_.calls.size(), 3U) << "two events, of which the first was refused once";
 }
 
 // 0 is the first free descriptor if a daemon has closed its standard input.
 TEST_F(OpeningTest, ADescriptorOf0IsTakenAsAnEvent) {
-  machine_.answer = [](const Ask& ask) { return ask.attr.exclude_kernel == 0 ? EACCES : 0; };
+  machine_.answer = [](const OpenArgs& args) { return args.attr.exclude_kernel == 0 ? EACCES : 0; };
   const int input = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
   ::close(0);
   {
@@ -117,7 +117,7 @@ TEST_F(OpeningTest, ADescriptorOf0IsTakenAsAnEvent) {
     EXPECT_EQ(opening->steps.at(0).fd.get(), 0);
     EXPECT_EQ(opening->steps.size(), 2U);
     EXPECT_EQ(opening->notes.size(), 1U);
-    EXPECT_EQ(machine_.asked.size(), 3U);
+    EXPECT_EQ(machine_.calls.size(), 3U);
   }
   if (input >= 0) {
     ::dup2(input, 0);
@@ -126,7 +126,7 @@ TEST_F(OpeningTest, ADescriptorOf0IsTakenAsAnEvent) {
 }
 
 TEST_F(OpeningTest, ALackOfFilesNamesHowManyEventsWereAskedFor) {
-  machine_.answer = [](const Ask&) { return EMFILE; };
+  machine_.answer = [](const OpenArgs&) { return EMFILE; };
   const auto none = internal::open_all({.events = {kFaults}, .target = this_process()}, machine_,
                                        /*grouped=*/false, nullptr);
   EXPECT_EQ(none.error().causes.front().says,
@@ -136,9 +136,9 @@ TEST_F(OpeningTest, ALackOfFilesNamesHowManyEventsWereAskedFor) {
 // The kernel returns EINVAL before it checks privileges. So with the kernel excluded, changing one
 // wrong field is enough to find it.
 TEST_F(OpeningTest, WrongFieldsAreFoundByAskingWithoutTheKernel) {
-  machine_.answer = [&](const Ask& ask) {
-    if (ask.attr.enable_on_exec && ask.attr.remove_on_exec) return EINVAL;
-    return ask.attr.exclude_kernel == 0 ? EACCES : 0;
+  machine_.answer = [&](const OpenArgs& args) {
+    if (args.attr.enable_on_exec && args.attr.remove_on_exec) return EINVAL;
+    return args.attr.exclude_kernel == 0 ? EACCES : 0;
   };
   const Event both =
       kFaults.adjust([](perf_event_attr& a) { a.enable_on_exec = a.remove_on_exec = 1; });
@@ -147,11 +147,11 @@ TEST_F(OpeningTest, WrongFieldsAreFoundByAskingWithoutTheKernel) {
 
 // IfAllowed: excluding the kernel does not help an event that observes only the kernel.
 TEST_F(OpeningTest, AKernelOnlyEventIsRefusedAsForbiddenAndNotAsInvalid) {
-  const auto is_msr = [](const Ask& ask) { return ask.attr.type == 10; };
-  machine_.answer = [&](const Ask& ask) {
-    if (ask.attr.exclude_kernel == 0) return EACCES;
-    const bool is_kernels = ask.attr.type == PERF_TYPE_BREAKPOINT && ask.attr.bp_addr >> 63 != 0;
-    return is_kernels || is_msr(ask) ? EINVAL : 0;
+  const auto is_msr = [](const OpenArgs& args) { return args.attr.type == 10; };
+  machine_.answer = [&](const OpenArgs& args) {
+    if (args.attr.exclude_kernel == 0) return EACCES;
+    const bool is_kernels = args.attr.type == PERF_TYPE_BREAKPOINT && args.attr.bp_addr >> 63 != 0;
+    return is_kernels || is_msr(args) ? EINVAL : 0;
   };
 #if __SIZEOF_POINTER__ == 8
   EXPECT_EQ(opened(breakpoint(0xffffffff81000000, Access::Write), this_thread()),
@@ -186,7 +186,7 @@ TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
     if (opened) return std::string{"it was opened"};
     EXPECT_EQ(opened.error().step, EventError::Step::Child);
     EXPECT_EQ(opened.error().io_error.value(), error);
-    std::string all = opened.error().asked;
+    std::string all = opened.error().request;
     for (const Cause& each : opened.error().causes) all += "; " + each.field + ": " + each.says;
     return all;
   };
@@ -277,14 +277,14 @@ TEST_F(SamplerTest, AMovedFromSamplerHasNoEvents) {
   Sampler second{std::move(first)};
   EXPECT_EQ(delivered_by_none(first), "");  // NOLINT: moved from, on purpose
   EXPECT_NE(first.start().error().explain().find("moved from"), std::string::npos);
-  std::string seen;
-  second.flush([&](const Delivered& each) { seen += name_of(each); });
-  EXPECT_EQ(seen, "one ");
+  std::string delivered;
+  second.flush([&](const Delivered& each) { delivered += name_of(each); });
+  EXPECT_EQ(delivered, "one ");
   EXPECT_EQ(second.counts().delivered, 1U);
   first = std::move(second);
   write(first, "two", 2);
-  first.flush([&](const Delivered& each) { seen += name_of(each); });
-  EXPECT_EQ(seen, "one two ");
+  first.flush([&](const Delivered& each) { delivered += name_of(each); });
+  EXPECT_EQ(delivered, "one two ");
   EXPECT_EQ(FakeKernel::mappings(), 1);
 }
 
@@ -293,9 +293,9 @@ TEST_F(SamplerTest, MoveAssignmentToItselfChangesNothing) {
   write(sampler, "one", 1);
   Sampler& same = sampler;
   sampler = std::move(same);
-  std::string seen;
-  sampler.flush([&](const Delivered& each) { seen += name_of(each); });
-  EXPECT_EQ(seen, "one ");
+  std::string delivered;
+  sampler.flush([&](const Delivered& each) { delivered += name_of(each); });
+  EXPECT_EQ(delivered, "one ");
   Group group = Group::open(request()).value();
   Group& same_group = group;
   group = std::move(same_group);
@@ -319,9 +319,9 @@ TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {
   ASSERT_TRUE(sampler.start().has_value());
   while (!sampler.child_status()) ::usleep(1000);
   EXPECT_EQ(*sampler.child_status(), 0);
-  std::string seen;
-  sampler.flush([&](const Delivered& each) { seen += name_of(each); });
-  EXPECT_EQ(seen, "one ");
+  std::string delivered;
+  sampler.flush([&](const Delivered& each) { delivered += name_of(each); });
+  EXPECT_EQ(delivered, "one ");
 }
 
 TEST_F(SamplerTest, AGroupThatWasMovedFromHasNoEvents) {

@@ -332,11 +332,11 @@ TEST_F(TracepointFormatTest, ALocationHasAnOffsetAndALengthOf16Bits) {
 // Neither the bytes of a pointer nor characters of more than one byte are text.
 TEST(TracepointTextTest, OnlyAnArrayOfCharIsText) {
   const auto is_text = [](const std::string& declared) {
-    const auto made =
+    const auto parsed =
         TracepointFormat::parse("\tfield:" + declared + ";\toffset:8;\tsize:16;\tsigned:0;\n");
-    if (!made) return made.error().says;
-    EXPECT_EQ(made->fields().front().name, "name");
-    const auto text = made->text("name");
+    if (!parsed) return parsed.error().says;
+    EXPECT_EQ(parsed->fields().front().name, "name");
+    const auto text = parsed->text("name");
     return text ? "text" : text.error().says;
   };
   for (const char* const declared :
@@ -359,9 +359,9 @@ TEST(FieldMisuseTest, ABoolIsTrueUnlessItIs0) {
     const std::vector<std::byte> raw{std::byte{0xff}, std::byte(byte), std::byte{0xff}};
     const std::optional<bool> is = NumberField<bool>{1}.of(raw);
     ASSERT_TRUE(is.has_value());
-    unsigned char seen = 0xff;
-    std::memcpy(&seen, &*is, 1);
-    EXPECT_EQ(seen, byte == 0 ? 0 : 1) << byte;
+    unsigned char stored = 0xff;
+    std::memcpy(&stored, &*is, 1);
+    EXPECT_EQ(stored, byte == 0 ? 0 : 1) << byte;
   }
 }
 

@@ -27,8 +27,8 @@ using testing::row_name;
 // A request that a kernel refuses, and the kernel's answers.
 struct Refusal {
   std::string name;
-  std::function<void(Ask&)> ask;
-  std::function<int(const Ask&)> answer;
+  std::function<void(OpenArgs&)> change;
+  std::function<int(const OpenArgs&)> answer;
   std::string fields;  // of the causes, in order
 };
 
@@ -38,19 +38,19 @@ void PrintTo(const Refusal& row, std::ostream* out) {
 
 // Refuses depending on the attributes alone.
 auto refuses(int error, bool (*is)(const perf_event_attr&)) {
-  return [error, is](const Ask& ask) { return is(ask.attr) ? error : 0; };
+  return [error, is](const OpenArgs& args) { return is(args.attr) ? error : 0; };
 }
 auto with(void (*change)(perf_event_attr&)) {
-  return [change](Ask& ask) { change(ask.attr); };
+  return [change](OpenArgs& args) { change(args.attr); };
 }
 
 // A kernel that opens these kinds of events only for users with a specific privilege
 // (kernel/events/core.c: perf_uprobe_event_init(), kernel/events/hw_breakpoint.c:
 // hw_breakpoint_parse()).
-auto right_of_its_own(int error, bool (*is)(const perf_event_attr&)) {
-  return [error, is](const Ask& ask) {
-    if (const int first = paranoid2(ask)) return first;
-    return is(ask.attr) ? error : 0;
+auto missing_own_right(int error, bool (*is)(const perf_event_attr&)) {
+  return [error, is](const OpenArgs& args) {
+    if (const int first = paranoid2(args)) return first;
+    return is(args.attr) ? error : 0;
   };
 }
 
@@ -77,9 +77,9 @@ std::vector<Refusal> refusals() {
        refuses(ENOENT, [](const Attr& a) { return a.type == PERF_TYPE_HARDWARE; }), "type"},
       {"NoPmuAndNoRight",
        with([](Attr& a) { a.type = PERF_TYPE_HARDWARE, a.exclude_kernel = a.exclude_hv = 0; }),
-       [](const Ask& ask) {
-         if (const int first = paranoid2(ask)) return first;
-         return ask.attr.type == PERF_TYPE_HARDWARE ? ENOENT : 0;
+       [](const OpenArgs& args) {
+         if (const int first = paranoid2(args)) return first;
+         return args.attr.type == PERF_TYPE_HARDWARE ? ENOENT : 0;
        },
        "exclude_kernel type"},
       {"SoftwareConfig", with([](Attr& a) { a.config = 12; }),
@@ -87,21 +87,22 @@ std::vector<Refusal> refusals() {
       {"ThreeThingsEachBehindTheOther", with([](Attr& a) {
          a.sample_period = std::uint64_t{1} << 63, a.aux_output = 1, a.config = 12;
        }),
-       [](const Ask& ask) {
-         if (ask.attr.sample_period >> 63 != 0) return EINVAL;
-         if (ask.attr.aux_output != 0) return EOPNOTSUPP;
-         return ask.attr.config == 12 ? ENOENT : 0;
+       [](const OpenArgs& args) {
+         if (args.attr.sample_period >> 63 != 0) return EINVAL;
+         if (args.attr.aux_output != 0) return EOPNOTSUPP;
+         return args.attr.config == 12 ? ENOENT : 0;
        },
        "sample_period aux_output config"},
       {"KernelIncluded", with([](Attr& a) { a.exclude_kernel = 0; }), paranoid2, "exclude_kernel"},
-      {"AllTasks", [](Ask& ask) { ask.pid = -1, ask.cpu = 0; }, paranoid2, "pid"},
+      {"AllTasks", [](OpenArgs& args) { args.pid = -1, args.cpu = 0; }, paranoid2, "pid"},
       {"AllTasksWithKernel",
-       [](Ask& ask) { ask.pid = -1, ask.cpu = 0, ask.attr.exclude_kernel = 0; }, paranoid2,
+       [](OpenArgs& args) { args.pid = -1, args.cpu = 0, args.attr.exclude_kernel = 0; }, paranoid2,
        "pid, exclude_kernel"},
-      {"Cgroup", [](Ask& ask) { ask.pid = 7, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP; },
+      {"Cgroup",
+       [](OpenArgs& args) { args.pid = 7, args.cpu = 0, args.flags = PERF_FLAG_PID_CGROUP; },
        paranoid2, "pid"},
-      {"AnotherUsersTask", [](Ask& ask) { ask.pid = 88; },
-       [](const Ask& ask) { return ask.pid == 88 ? EACCES : 0; }, "pid"},
+      {"AnotherUsersTask", [](OpenArgs& args) { args.pid = 88; },
+       [](const OpenArgs& args) { return args.pid == 88 ? EACCES : 0; }, "pid"},
       {"Namespaces", with([](Attr& a) { a.namespaces = 1; }),
        refuses(EACCES, [](const Attr& a) { return a.namespaces != 0; }), "namespaces"},
       {"PhysicalAddress", with([](Attr& a) { a.sample_type |= PERF_SAMPLE_PHYS_ADDR; }),
@@ -181,32 +182,36 @@ std::vector<Refusal> refusals() {
       {"AuxPause", with([](Attr& a) { set_aux_action(a, 1); }),
        refuses(EINVAL, [](const Attr& a) { return aux_action(a) != 0; }), "aux_pause"},
       {"AuxResumeAndStartPaused", with([](Attr& a) { set_aux_action(a, 0), set_aux_action(a, 2); }),
-       [](const Ask& ask) {
-         const std::uint32_t action = aux_action(ask.attr);
+       [](const OpenArgs& args) {
+         const std::uint32_t action = aux_action(args.attr);
          return action == 0 ? 0 : std::popcount(action) == 2 ? EINVAL : EOPNOTSUPP;
        },
        "aux_start_paused aux_resume"},
       {"AuxActionOfTheFuture", with([](Attr& a) { set_aux_action(a, 9); }),
        refuses(EINVAL, [](const Attr& a) { return aux_action(a) != 0; }), "aux_action"},
-      {"Config3OfAnOlderKernel", [](Ask& ask) { ask.config3 = 5; },
-       [](const Ask& ask) { return ask.config3 != 0 ? E2BIG : 0; }, "config3"},
-      {"Config4OfAnOlderKernel", [](Ask& ask) { ask.config3 = 5, ask.config4 = 6; },
-       [](const Ask& ask) { return ask.config4 != 0 ? E2BIG : 0; }, "config4"},
+      {"Config3OfAnOlderKernel", [](OpenArgs& args) { args.config3 = 5; },
+       [](const OpenArgs& args) { return args.config3 != 0 ? E2BIG : 0; }, "config3"},
+      {"Config4OfAnOlderKernel", [](OpenArgs& args) { args.config3 = 5, args.config4 = 6; },
+       [](const OpenArgs& args) { return args.config4 != 0 ? E2BIG : 0; }, "config4"},
       {"AuxOutput", with([](Attr& a) { a.aux_output = 1; }),
        refuses(EOPNOTSUPP, [](const Attr& a) { return a.aux_output != 0; }), "aux_output"},
       {"PmuWithoutExclusion", with([](Attr& a) { a.type = 10, a.exclude_hv = 0; }),
        refuses(EINVAL, [](const Attr& a) { return a.type == 10 && a.exclude_kernel; }),
        "exclude_kernel"},
       {"PmuWithoutExclusionAndNoRight",
-       [](Ask& ask) { ask.pid = -1, ask.cpu = 0, ask.attr.type = 10, ask.attr.exclude_kernel = 0; },
-       [](const Ask& ask) {
-         if (const int first = paranoid2(ask); first && !ask.attr.exclude_kernel) return first;
-         if (ask.attr.type == 10 && ask.attr.exclude_kernel) return EINVAL;
-         return paranoid2(ask);
+       [](OpenArgs& args) {
+         args.pid = -1, args.cpu = 0, args.attr.type = 10, args.attr.exclude_kernel = 0;
+       },
+       [](const OpenArgs& args) {
+         if (const int first = paranoid2(args); first && !args.attr.exclude_kernel) return first;
+         if (args.attr.type == 10 && args.attr.exclude_kernel) return EINVAL;
+         return paranoid2(args);
        },
        "exclude_kernel"},
       {"PmuThatOnlyCounts",
-       [](Ask& ask) { ask.pid = -1, ask.cpu = 0, ask.attr.type = 20, ask.attr.sample_period = 5; },
+       [](OpenArgs& args) {
+         args.pid = -1, args.cpu = 0, args.attr.type = 20, args.attr.sample_period = 5;
+       },
        refuses(EINVAL, [](const Attr& a) { return a.type == 20 && a.sample_period != 0; }),
        "sample_period"},
       {"PmuWithoutInterrupts",
@@ -215,8 +220,8 @@ std::vector<Refusal> refusals() {
                [](const Attr& a) { return a.type == PERF_TYPE_HARDWARE && a.sample_period != 0; }),
        "sample_period"},
       {"CgroupWithoutPerfEvent",
-       [](Ask& ask) { ask.pid = 7, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP; },
-       [](const Ask& ask) { return ask.flags != 0 ? ENOENT : 0; }, "cgroup"},
+       [](OpenArgs& args) { args.pid = 7, args.cpu = 0, args.flags = PERF_FLAG_PID_CGROUP; },
+       [](const OpenArgs& args) { return args.flags != 0 ? ENOENT : 0; }, "cgroup"},
       {"TwoThingsOfOneAnswer", with([](Attr& a) {
          a.sample_period = std::uint64_t{1} << 63;
          a.remove_on_exec = a.enable_on_exec = 1;
@@ -226,10 +231,10 @@ std::vector<Refusal> refusals() {
                  return a.sample_period >> 63 != 0 || (a.remove_on_exec && a.enable_on_exec);
                }),
        "sample_period enable_on_exec"},
-      {"AllTasksOnNoCpu", [](Ask& ask) { ask.pid = -1; },
-       [](const Ask& ask) { return ask.pid == -1 && ask.cpu == -1 ? EINVAL : 0; }, "cpu"},
-      {"CpuOffline", [](Ask& ask) { ask.pid = -1, ask.cpu = 3; },
-       [](const Ask& ask) { return ask.pid == -1 && ask.cpu == 3 ? ENODEV : 0; }, "cpu"},
+      {"AllTasksOnNoCpu", [](OpenArgs& args) { args.pid = -1; },
+       [](const OpenArgs& args) { return args.pid == -1 && args.cpu == -1 ? EINVAL : 0; }, "cpu"},
+      {"CpuOffline", [](OpenArgs& args) { args.pid = -1, args.cpu = 3; },
+       [](const OpenArgs& args) { return args.pid == -1 && args.cpu == 3 ? ENODEV : 0; }, "cpu"},
       {"NoFile", with([](Attr& a) { a.type = 9; }),
        refuses(ENOENT, [](const Attr& a) { return a.type == 9; }), "uprobe_path"},
       {"RawTracepoint", with([](Attr& a) {
@@ -245,19 +250,19 @@ std::vector<Refusal> refusals() {
       {"KprobeOfAPlainUser", with([](Attr& a) { a.type = 8, a.config = 0; }),
        refuses(EACCES, [](const Attr& a) { return a.type == 8; }), "type"},
       {"KprobeOfAPlainUserAndTheKernel", with([](Attr& a) { a.type = 8, a.exclude_kernel = 0; }),
-       right_of_its_own(EACCES, [](const Attr& a) { return a.type == 8; }), "type"},
+       missing_own_right(EACCES, [](const Attr& a) { return a.type == 8; }), "type"},
       {"UprobeOfAPlainUserAndTheKernel", with([](Attr& a) { a.type = 9, a.exclude_kernel = 0; }),
-       right_of_its_own(EACCES, [](const Attr& a) { return a.type == 9; }), "type"},
+       missing_own_right(EACCES, [](const Attr& a) { return a.type == 9; }), "type"},
       {"RawTracepointAndTheKernel", with([](Attr& a) {
          a.type = PERF_TYPE_TRACEPOINT;
          a.config = 314;
          a.sample_type |= PERF_SAMPLE_RAW;
          a.exclude_kernel = 0;
        }),
-       right_of_its_own(EPERM, [](const Attr& a) { return a.type == PERF_TYPE_TRACEPOINT; }),
+       missing_own_right(EPERM, [](const Attr& a) { return a.type == PERF_TYPE_TRACEPOINT; }),
        "exclude_kernel sample_type"},
-      {"KprobeUnderSeccomp", with([](Attr& a) { a.type = 8; }), [](const Ask&) { return EPERM; },
-       ""},
+      {"KprobeUnderSeccomp", with([](Attr& a) { a.type = 8; }),
+       [](const OpenArgs&) { return EPERM; }, ""},
 #if __SIZEOF_POINTER__ == 8
       {"KernelBreakpoint", with([](Attr& a) {
          a.type = PERF_TYPE_BREAKPOINT;
@@ -266,7 +271,7 @@ std::vector<Refusal> refusals() {
          a.bp_addr = 0xffffffff81000000;
          a.exclude_kernel = 0;
        }),
-       right_of_its_own(
+       missing_own_right(
            EPERM,
            [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT && a.bp_addr >> 63 != 0; }),
        "bp_addr"},
@@ -309,34 +314,36 @@ std::vector<Refusal> refusals() {
                  return a.type == PERF_TYPE_BREAKPOINT && a.bp_addr % a.bp_len != 0;
                }),
        "bp_addr"},
-      {"GroupLeader", [](Ask& ask) { ask.group_fd = 5; },
-       [](const Ask& ask) { return ask.group_fd == 5 ? EINVAL : 0; }, "group_fd"},
-      {"MemberThatIsPinned", [](Ask& ask) { ask.group_fd = 5, ask.attr.pinned = 1; },
-       [](const Ask& ask) { return ask.group_fd == 5 && ask.attr.pinned ? EINVAL : 0; }, "pinned"},
-      {"Debian3", with([](Attr&) {}), [](const Ask&) { return EACCES; }, "perf_event_paranoid"},
-      {"Seccomp", with([](Attr&) {}), [](const Ask&) { return EPERM; }, ""},
+      {"GroupLeader", [](OpenArgs& args) { args.group_fd = 5; },
+       [](const OpenArgs& args) { return args.group_fd == 5 ? EINVAL : 0; }, "group_fd"},
+      {"MemberThatIsPinned", [](OpenArgs& args) { args.group_fd = 5, args.attr.pinned = 1; },
+       [](const OpenArgs& args) { return args.group_fd == 5 && args.attr.pinned ? EINVAL : 0; },
+       "pinned"},
+      {"Debian3", with([](Attr&) {}), [](const OpenArgs&) { return EACCES; },
+       "perf_event_paranoid"},
+      {"Seccomp", with([](Attr&) {}), [](const OpenArgs&) { return EPERM; }, ""},
       {"PmuThatIsTaken", with([](Attr& a) { a.type = 4; }),
        refuses(EBUSY, [](const Attr& a) { return a.type == 4; }), "type"},
-      {"TaskThatIsGone", [](Ask& ask) { ask.pid = 4711; },
-       [](const Ask& ask) { return ask.pid == 4711 ? ESRCH : 0; }, "pid"},
-      {"GroupFdThatIsNotAnEvent", [](Ask& ask) { ask.group_fd = 5; },
-       [](const Ask& ask) { return ask.group_fd == 5 ? EBADF : 0; }, "group_fd"},
+      {"TaskThatIsGone", [](OpenArgs& args) { args.pid = 4711; },
+       [](const OpenArgs& args) { return args.pid == 4711 ? ESRCH : 0; }, "pid"},
+      {"GroupFdThatIsNotAnEvent", [](OpenArgs& args) { args.group_fd = 5; },
+       [](const OpenArgs& args) { return args.group_fd == 5 ? EBADF : 0; }, "group_fd"},
       {"FolderThatIsNotACgroup",
-       [](Ask& ask) { ask.pid = 7, ask.cpu = 0, ask.flags = PERF_FLAG_PID_CGROUP; },
-       [](const Ask& ask) { return ask.flags != 0 ? EBADF : 0; }, "cgroup"},
-      {"OpenFilesOfTheMachine", with([](Attr&) {}), [](const Ask&) { return ENFILE; }, "fd"},
-      {"OpenFiles", with([](Attr&) {}), [](const Ask&) { return EMFILE; }, "fd"},
+       [](OpenArgs& args) { args.pid = 7, args.cpu = 0, args.flags = PERF_FLAG_PID_CGROUP; },
+       [](const OpenArgs& args) { return args.flags != 0 ? EBADF : 0; }, "cgroup"},
+      {"OpenFilesOfTheMachine", with([](Attr&) {}), [](const OpenArgs&) { return ENFILE; }, "fd"},
+      {"OpenFiles", with([](Attr&) {}), [](const OpenArgs&) { return EMFILE; }, "fd"},
       {"FifthBreakpoint",
        with([](Attr& a) { a.type = PERF_TYPE_BREAKPOINT, a.bp_type = 3, a.bp_len = 4; }),
        refuses(ENOSPC, [](const Attr& a) { return a.type == PERF_TYPE_BREAKPOINT; }), "type"},
       // Other CPUs have free breakpoints.
       {"FifthBreakpointOfACpu",
-       [](Ask& ask) {
-         ask.pid = -1, ask.cpu = 1;
-         ask.attr.type = PERF_TYPE_BREAKPOINT;
+       [](OpenArgs& args) {
+         args.pid = -1, args.cpu = 1;
+         args.attr.type = PERF_TYPE_BREAKPOINT;
        },
-       [](const Ask& ask) {
-         return ask.attr.type == PERF_TYPE_BREAKPOINT && ask.cpu == 1 ? ENOSPC : 0;
+       [](const OpenArgs& args) {
+         return args.attr.type == PERF_TYPE_BREAKPOINT && args.cpu == 1 ? ENOSPC : 0;
        },
        "type"},
   };
@@ -348,17 +355,17 @@ TEST_P(EventErrorExplainTest, TheCauseIsNamed) {
   const Refusal& row = GetParam();
   FakeSystem machine;
   if (row.name == "Debian3") machine.files["/proc/sys/kernel/perf_event_paranoid"] = "3\n";
-  Ask ask;
-  ask.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr(machine).value();
-  row.ask(ask);
-  const int error = row.answer(ask);
+  OpenArgs args;
+  args.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr(machine).value();
+  row.change(args);
+  const int error = row.answer(args);
   ASSERT_NE(error, 0);
   // The kernel checks privileges first.
   if (row.name.find("probe") != std::string::npos && error != EACCES) machine.be_root();
   machine.kinds["/bin/true"] = {FileKind::Type::Regular, 8192, 0};
   machine.answer = row.answer;
   const auto failed =
-      EventError::at_failure(EventError::Step::Open, error, ask, "the event", machine);
+      EventError::at_failure(EventError::Step::Open, error, args, "the event", machine);
   std::string fields;
   for (const Cause& cause : failed.causes) {
     fields += (fields.empty() ? "" : " ") + cause.field;
@@ -367,11 +374,11 @@ TEST_P(EventErrorExplainTest, TheCauseIsNamed) {
   }
   EXPECT_EQ(fields, row.fields) << failed.explain();
   EXPECT_EQ(std::ranges::count(failed.explain(), '\n'), 2) << failed.explain();
-  const bool is_costly = ask.attr.type == PERF_TYPE_TRACEPOINT || ask.attr.type > 6;
-  EXPECT_LT(machine.asked.size(), 400U);
+  const bool is_costly = args.attr.type == PERF_TYPE_TRACEPOINT || args.attr.type > 6;
+  EXPECT_LT(machine.calls.size(), 400U);
   if (!is_costly) return;
-  const auto costly = std::ranges::count_if(machine.asked, [&](const Ask& each) {
-    return each.attr.type == ask.attr.type && (each.attr.type == 2 || each.attr.type == 8);
+  const auto costly = std::ranges::count_if(machine.calls, [&](const OpenArgs& each) {
+    return each.attr.type == args.attr.type && (each.attr.type == 2 || each.attr.type == 8);
   });
   EXPECT_EQ(costly, 0) << "a tracepoint or probe was opened again";
 }

@@ -128,7 +128,7 @@ std::expected<std::vector<Place>, Finding> places_of(const Target& target, Syste
 }
 
 // Returns true if the waiting thread, which is taken to be the calling one, is among those watched.
-bool has_waiter(const Target& target, System& system) {
+bool includes_waiter(const Target& target, System& system) {
   switch (target.kind) {
     case Target::Kind::Thread:
       return target.pid == 0 || target.pid == ::gettid();
@@ -165,7 +165,7 @@ bool has_waiter(const Target& target, System& system) {
 
 // Returns true if the event occurs when a thread waits, in the thread or in the kernel: a wait
 // makes a system call, starts a timer, switches and wakes (R27). For a kprobe this is unknown.
-bool occurs_in_a_wait(const perf_event_attr& attr, std::string_view name) {
+bool occurs_during_wait(const perf_event_attr& attr, std::string_view name) {
   const bool is_switch =
       attr.type == PERF_TYPE_SOFTWARE && (attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
                                           attr.config == PERF_COUNT_SW_CGROUP_SWITCHES);
@@ -191,12 +191,12 @@ Target target_of(const Request& request) {
 namespace {
 
 // Returns true if the event's own settings (Event::adjust()) say when to wake a waiter.
-bool says_wakeups(const perf_event_attr& attr) {
+bool has_own_wakeups(const perf_event_attr& attr) {
   return attr.watermark != 0 || attr.wakeup_events != 0;
 }
 
-void only_counts(Planned& step) {
-  perf_event_attr& attr = step.ask.attr;
+void make_counting(Planned& step) {
+  perf_event_attr& attr = step.args.attr;
   attr.freq = 0;
   attr.sample_period = 0;
   attr.sample_type = 0;
@@ -214,38 +214,39 @@ std::expected<Plan, Finding> plan_as(const Request& request, System& system, pid
   auto places = places_of(target, system, pid, counts);
   if (!places) return std::unexpected(std::move(places).error());
   if (request.events.empty()) return cannot_plan("events", "no event is requested", "give one");
-  Plan made{.events = request.events, .steps = {}};
-  made.steps.reserve(places->size() * made.events.size());
-  std::vector<bool> said;  // for each event: whether it sets its own wakeups
-  for (std::size_t i = 0; i < made.events.size(); ++i) {
-    auto asked = made.events[i].ask(system);
-    if (!asked) return std::unexpected(std::move(asked).error());
-    Ask ask = *asked;
-    if (target.kind == Target::Kind::Cgroup) ask.flags |= PERF_FLAG_PID_CGROUP;
-    if (target.children) ask.attr.inherit = 1;
-    if (target.kind == Target::Kind::Child) ask.attr.enable_on_exec = 1;
-    said.push_back(says_wakeups(asked->attr));
-    if (!said[i]) {
-      ask.attr.watermark = 1;
-      ask.attr.wakeup_watermark = request.batch == 0 ? 1 : request.batch;
+  Plan plan{.events = request.events, .steps = {}};
+  plan.steps.reserve(places->size() * plan.events.size());
+  std::vector<bool> own_wakeups;  // for each event: whether it sets its own wakeups
+  for (std::size_t i = 0; i < plan.events.size(); ++i) {
+    auto event_args = plan.events[i].open_args(system);
+    if (!event_args) return std::unexpected(std::move(event_args).error());
+    OpenArgs args = *event_args;
+    if (target.kind == Target::Kind::Cgroup) args.flags |= PERF_FLAG_PID_CGROUP;
+    if (target.children) args.attr.inherit = 1;
+    if (target.kind == Target::Kind::Child) args.attr.enable_on_exec = 1;
+    own_wakeups.push_back(has_own_wakeups(event_args->attr));
+    if (!own_wakeups[i]) {
+      args.attr.watermark = 1;
+      args.attr.wakeup_watermark = request.batch == 0 ? 1 : request.batch;
     }
     for (const Place& place : *places) {
-      ask.pid = place.pid;
-      ask.cpu = place.cpu;
-      made.steps.push_back({.event = i, .ring = place.ring, .ask = ask});
-      made.rings = std::max(made.rings, place.ring + 1);
+      args.pid = place.pid;
+      args.cpu = place.cpu;
+      plan.steps.push_back({.event = i, .ring = place.ring, .args = args});
+      plan.rings = std::max(plan.rings, place.ring + 1);
     }
   }
-  made.wakes_itself = request.batch == 0 && !said[0] && watches_its_own_wait(request, made, system);
-  if (made.wakes_itself) {
-    for (Planned& step : made.steps) {
-      if (said[step.event]) continue;
-      step.ask.attr.wakeup_watermark =
+  plan.wakes_itself =
+      request.batch == 0 && !own_wakeups[0] && watches_its_own_wait(request, plan, system);
+  if (plan.wakes_itself) {
+    for (Planned& step : plan.steps) {
+      if (own_wakeups[step.event]) continue;
+      step.args.attr.wakeup_watermark =
           static_cast<std::uint32_t>(request.page_count * os::page_size() / 2);
     }
   }
-  if (counts) std::ranges::for_each(made.steps, only_counts);
-  return made;
+  if (counts) std::ranges::for_each(plan.steps, make_counting);
+  return plan;
 }
 
 }  // namespace
@@ -259,36 +260,36 @@ std::expected<Plan, Finding> internal::plan_group(const Request& request, System
   return plan_as(request, system, pid, /*counts=*/true);
 }
 
-bool watches_its_own_wait(const Request& request, const Plan& made, System& system) {
-  return has_waiter(target_of(request), system) &&
-         std::ranges::any_of(made.steps, [&made](const Planned& step) {
-           return occurs_in_a_wait(step.ask.attr, made.events[step.event].name());
+bool watches_its_own_wait(const Request& request, const Plan& plan, System& system) {
+  return includes_waiter(target_of(request), system) &&
+         std::ranges::any_of(plan.steps, [&plan](const Planned& step) {
+           return occurs_during_wait(step.args.attr, plan.events[step.event].name());
          });
 }
 
-bool internal::is_this_thread(const Ask& ask) noexcept {
-  return (ask.flags & PERF_FLAG_PID_CGROUP) == 0 && (ask.pid == 0 || ask.pid == ::gettid());
+bool internal::is_this_thread(const OpenArgs& args) noexcept {
+  return (args.flags & PERF_FLAG_PID_CGROUP) == 0 && (args.pid == 0 || args.pid == ::gettid());
 }
 
-bool internal::is_of_a_task_on_a_cpu(const Ask& ask) noexcept {
-  return ask.cpu >= 0 && ask.pid != -1 && (ask.flags & PERF_FLAG_PID_CGROUP) == 0;
+bool internal::is_of_a_task_on_a_cpu(const OpenArgs& args) noexcept {
+  return args.cpu >= 0 && args.pid != -1 && (args.flags & PERF_FLAG_PID_CGROUP) == 0;
 }
 
-std::size_t internal::fds_of(const Target& target, const Plan& made, bool is_group) {
+std::size_t internal::fds_of(const Target& target, const Plan& plan, bool is_group) {
   constexpr std::size_t kWaiter = 2;
   constexpr std::size_t kChild = 2;  // its end of the socket, until it starts, and its pidfd
   const auto has_clock = [](const Planned& step) {
-    return step.event == 0 && is_of_a_task_on_a_cpu(step.ask);
+    return step.event == 0 && is_of_a_task_on_a_cpu(step.args);
   };
-  const auto clocks = static_cast<std::size_t>(std::ranges::count_if(made.steps, has_clock));
-  return made.steps.size() + (is_group ? clocks : kWaiter) +
+  const auto clocks = static_cast<std::size_t>(std::ranges::count_if(plan.steps, has_clock));
+  return plan.steps.size() + (is_group ? clocks : kWaiter) +
          (target.kind == Target::Kind::Child ? kChild : 0);
 }
 
 std::expected<std::size_t, Finding> fds_needed(const Request& request, System& system) {
-  const auto made = plan(request, system);
-  if (!made) return std::unexpected(made.error());
-  return internal::fds_of(target_of(request), *made, /*is_group=*/false);
+  const auto planned = plan(request, system);
+  if (!planned) return std::unexpected(planned.error());
+  return internal::fds_of(target_of(request), *planned, /*is_group=*/false);
 }
 
 }  // namespace perfring::event

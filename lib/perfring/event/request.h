@@ -62,14 +62,14 @@ struct Target {
   std::vector<std::uint32_t> cpus = {};  // empty: all that are online, or wherever the task runs
 
   [[nodiscard]] Target on(std::vector<std::uint32_t> some) const {
-    Target said = *this;
-    said.cpus = std::move(some);
-    return said;
+    Target copy = *this;
+    copy.cpus = std::move(some);
+    return copy;
   }
   [[nodiscard]] Target and_children() const {
-    Target said = *this;
-    said.children = true;
-    return said;
+    Target copy = *this;
+    copy.children = true;
+    return copy;
   }
 };
 
@@ -119,7 +119,7 @@ struct Request {
 struct Planned {
   std::size_t event = 0;  // index in Request::events
   std::size_t ring = 0;
-  Ask ask;
+  OpenArgs args;
 };
 
 struct Plan {
@@ -137,7 +137,7 @@ PERFRING_EXPORT std::expected<Plan, Finding> plan(const Request& request,
 PERFRING_EXPORT std::expected<std::size_t, Finding> fds_needed(const Request& request,
                                                                System& system = real_system());
 // Returns true if each wait of this thread writes records to its own rings (R5).
-PERFRING_EXPORT bool watches_its_own_wait(const Request& request, const Plan& made,
+PERFRING_EXPORT bool watches_its_own_wait(const Request& request, const Plan& plan,
                                           System& system = real_system());
 // Returns the request's target, or the default target of its events.
 PERFRING_EXPORT Target target_of(const Request& request);
@@ -145,11 +145,11 @@ PERFRING_EXPORT Target target_of(const Request& request);
 namespace internal {
 // Lists what a Group opens: as plan(), but the events only count, and follow a task to each CPU.
 std::expected<Plan, Finding> plan_group(const Request& request, System& system, pid_t pid = 0);
-bool is_this_thread(const Ask& ask) noexcept;
+bool is_this_thread(const OpenArgs& args) noexcept;
 // R31: Returns true if the event's enabled time also passes while the task is on other CPUs.
-bool is_of_a_task_on_a_cpu(const Ask& ask) noexcept;
+bool is_of_a_task_on_a_cpu(const OpenArgs& args) noexcept;
 // Returns the number of descriptors that a Sampler, until its child starts, or a Group keeps open.
-std::size_t fds_of(const Target& target, const Plan& made, bool is_group);
+std::size_t fds_of(const Target& target, const Plan& plan, bool is_group);
 }  // namespace internal
 }  // namespace perfring::event
 

@@ -46,11 +46,11 @@ TEST(EventTest, EventsOfAnyTaskWatchAllTasksUnlessATargetIsNamed) {
 std::string opened(const Request& request) {
   FakeSystem machine;
   std::string text;
-  const auto made = plan(request, machine, 50);
-  if (!made) return made.error().says;
-  for (const Planned& step : made->steps) {
-    text += std::to_string(step.ask.pid) + "@" + std::to_string(step.ask.cpu) + ">" +
-            std::to_string(step.ring) + (step.ask.attr.inherit ? "i " : " ");
+  const auto to_open = plan(request, machine, 50);
+  if (!to_open) return to_open.error().says;
+  for (const Planned& step : to_open->steps) {
+    text += std::to_string(step.args.pid) + "@" + std::to_string(step.args.cpu) + ">" +
+            std::to_string(step.ring) + (step.args.attr.inherit ? "i " : " ");
   }
   return text;
 }
@@ -73,34 +73,34 @@ TEST(PlanTest, EachTargetOpensAnEventForItsTasksAndCpus) {
 
 TEST(PlanTest, AFileThatCannotBeReadIsNamedWithItsError) {
   FakeSystem machine;
-  const auto said = [&](const Target& target) {
-    const auto made = plan({.events = {kFaults}, .target = target}, machine);
-    return made ? "a plan" : made.error().says;
+  const auto refusal_of = [&](const Target& target) {
+    const auto to_open = plan({.events = {kFaults}, .target = target}, machine);
+    return to_open ? "a plan" : to_open.error().says;
   };
   machine.errors["/proc/self/task"] = EMFILE;
-  EXPECT_EQ(said(this_process()), "/proc/self/task cannot be read: Too many open files");
+  EXPECT_EQ(refusal_of(this_process()), "/proc/self/task cannot be read: Too many open files");
   machine.errors["/sys/devices/system/cpu/online"] = EIO;
-  EXPECT_EQ(said(event::system()),
+  EXPECT_EQ(refusal_of(event::system()),
             "the online CPUs cannot be read: /sys/devices/system/cpu/online: Input/output error");
 }
 
 TEST(PlanTest, EachRecordWakes) {
   FakeSystem machine;
-  const auto made = plan({.events = {kFaults}, .target = this_thread()}, machine);
-  EXPECT_EQ(made->steps[0].ask.attr.watermark, 1U);
-  EXPECT_EQ(made->steps[0].ask.attr.wakeup_watermark, 1U);
+  const auto to_open = plan({.events = {kFaults}, .target = this_thread()}, machine);
+  EXPECT_EQ(to_open->steps[0].args.attr.watermark, 1U);
+  EXPECT_EQ(to_open->steps[0].args.attr.wakeup_watermark, 1U);
 }
 
 // A child waits before its execve(), and is counted from that call on.
 TEST(PlanTest, AChildsEventsBeginAtItsExec) {
   FakeSystem machine;
   for (const Target& target : {child({"x"}), this_thread(), event::system(), cgroup("/x")}) {
-    const auto made = plan({.events = {kFaults}, .target = target}, machine, 50);
-    ASSERT_TRUE(made);
-    for (const Planned& step : made->steps) {
-      EXPECT_EQ(step.ask.attr.disabled, 1U);
-      EXPECT_EQ(step.ask.attr.enable_on_exec, target.kind == Target::Kind::Child);
-      EXPECT_EQ(step.ask.flags & PERF_FLAG_PID_CGROUP,
+    const auto to_open = plan({.events = {kFaults}, .target = target}, machine, 50);
+    ASSERT_TRUE(to_open);
+    for (const Planned& step : to_open->steps) {
+      EXPECT_EQ(step.args.attr.disabled, 1U);
+      EXPECT_EQ(step.args.attr.enable_on_exec, target.kind == Target::Kind::Child);
+      EXPECT_EQ(step.args.flags & PERF_FLAG_PID_CGROUP,
                 target.kind == Target::Kind::Cgroup ? PERF_FLAG_PID_CGROUP : 0);
     }
   }
@@ -111,13 +111,13 @@ TEST(PlanTest, WakeupsThatAnEventSetsItselfStay) {
   FakeSystem machine;
   const auto planned = [&](std::vector<Event> events, std::uint32_t batch) {
     std::string all;
-    const auto made =
+    const auto to_open =
         plan({.events = std::move(events), .target = this_thread(), .batch = batch}, machine);
-    for (const Planned& each : made->steps) {
-      all += std::to_string(each.ask.attr.watermark) + ":" +
-             std::to_string(each.ask.attr.wakeup_watermark) + " ";
+    for (const Planned& each : to_open->steps) {
+      all += std::to_string(each.args.attr.watermark) + ":" +
+             std::to_string(each.args.attr.wakeup_watermark) + " ";
     }
-    return all + (made->wakes_itself ? "itself" : "-");
+    return all + (to_open->wakes_itself ? "itself" : "-");
   };
   using Attr = perf_event_attr;
   const Event switches = changes({.switches = true});
@@ -146,7 +146,7 @@ TEST(PlanTest, SwitchesOfTheWaitingThreadWakeByHalfTheRing) {
   FakeSystem machine;
   Request request{.events = {changes({.switches = true})}, .target = this_thread()};
   request.page_count = 8;
-  const auto wakeup = [&] { return plan(request, machine)->steps[0].ask.attr.wakeup_watermark; };
+  const auto wakeup = [&] { return plan(request, machine)->steps[0].args.attr.wakeup_watermark; };
   EXPECT_EQ(wakeup(), 4 * page_size());
   request.batch = 100;
   EXPECT_EQ(wakeup(), 100U);
@@ -177,7 +177,7 @@ TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
     const bool warned = std::ranges::any_of(found, [](const Finding& each) {
       return each.field == "pid" && each.says.starts_with("the waiting thread is watched");
     });
-    const std::uint32_t wakeup = plan(request, machine)->steps[0].ask.attr.wakeup_watermark;
+    const std::uint32_t wakeup = plan(request, machine)->steps[0].args.attr.wakeup_watermark;
     EXPECT_EQ(wakeup, warned ? page_size() : 1) << event.name();
     EXPECT_EQ(plan(request, machine)->wakes_itself, warned);
     return warned;
@@ -209,8 +209,8 @@ TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
 // Returns plan()'s refusal of a target; empty if it makes a plan.
 std::string refused(const Target& target) {
   FakeSystem machine;
-  const auto made = plan({.events = {kFaults}, .target = target}, machine);
-  return made ? "" : made.error().field + ": " + made.error().says;
+  const auto to_open = plan({.events = {kFaults}, .target = target}, machine);
+  return to_open ? "" : to_open.error().field + ": " + to_open.error().says;
 }
 
 TEST(TargetMisuseTest, ATaskBelow0IsNotEveryTask) {
@@ -235,8 +235,8 @@ TEST(TargetMisuseTest, ACpuBeyondAnIntIsNotAnyCpu) {
 TEST(TargetMisuseTest, AChildOrAFolderBelow0IsRefused) {
   FakeSystem machine;
   const auto says = [&](const Target& target, pid_t pid) {
-    const auto made = plan({.events = {kFaults}, .target = target}, machine, pid);
-    return made ? "" : made.error().field + ": " + made.error().says;
+    const auto to_open = plan({.events = {kFaults}, .target = target}, machine, pid);
+    return to_open ? "" : to_open.error().field + ": " + to_open.error().says;
   };
   EXPECT_EQ(says(child({"x"}), -1), "pid: there is no task -1") << "the kernel's -1 is every task";
   EXPECT_EQ(says(cgroup("/x"), INT_MIN), "pid: -2147483648 is not a descriptor");

@@ -29,8 +29,8 @@ using internal::TimeMerge;
 using Step = EventError::Step;
 
 EventError failed(Step step, int error, const OpenStep& at, const std::vector<Event>& events,
-                  System& system, const Ask* first = nullptr) {
-  return EventError::at_failure(step, error, at.step.ask, events[at.step.event].name(), system,
+                  System& system, const OpenArgs* first = nullptr) {
+  return EventError::at_failure(step, error, at.step.args, events[at.step.event].name(), system,
                                 first);
 }
 
@@ -50,9 +50,9 @@ std::size_t event_of(const record::Any& record, const std::vector<record::Layout
 
 // PERF_FORMAT_LOST exists since Linux 6.0. (The uapi header may be older than the kernel.)
 bool counts_lost(System& system) {
-  Ask ask = internal::dummy();
-  ask.attr.read_format = PERF_FORMAT_LOST;
-  const os::Fd fd{system.open(ask)};
+  OpenArgs args = internal::dummy();
+  args.attr.read_format = PERF_FORMAT_LOST;
+  const os::Fd fd{system.open(args)};
   return fd.get() >= 0;
 }
 
@@ -80,8 +80,8 @@ struct Sampler::State {
   std::optional<Waiter> waiter;
   Counts counts;
   std::size_t page_count = 0;
-  std::size_t ended = 0;  // opening.steps before this index have ended
-  std::size_t told = 0;   // the last step added to the waiter because of E7
+  std::size_t ended = 0;         // opening.steps before this index have ended
+  std::size_t last_watched = 0;  // the last step added to the waiter because of E7
 
   // E7. Polls events, which clears a ring's report: `took_report` is then set.
   bool has_ended(bool& took_report);
@@ -103,15 +103,15 @@ struct Sampler::State {
     return attr().use_clockid != 0 ? os::clock_ns(attr().clockid)
                                    : std::numeric_limits<std::uint64_t>::max();
   }
-  const perf_event_attr& attr() const noexcept { return opening.steps.front().step.ask.attr; }
+  const perf_event_attr& attr() const noexcept { return opening.steps.front().step.args.attr; }
   // Returns when the records that are held for their order may be released.
   Clock::time_point due() const {
     constexpr std::uint64_t kLatest = std::numeric_limits<std::int64_t>::max();
     // A wait until then would cause the next records, and so on. longest_wait is soon enough.
     auto at = opening.wakes_itself ? std::nullopt : merge.due();
     if (at && !is_monotonic()) {
-      const std::uint64_t behind = *at - std::min(*at, now());
-      at = os::monotonic_ns() + std::min(behind, kLatest);
+      const std::uint64_t lag = *at - std::min(*at, now());
+      at = os::monotonic_ns() + std::min(lag, kLatest);
     }
     if (!at) return Waiter::kNoDeadline;
     return Clock::time_point{
@@ -126,7 +126,7 @@ std::expected<void, EventError> Sampler::State::map(System& system) {
   const std::size_t length = fits ? os::page_size() * (1 + page_count) : 0;
   std::vector<int> mapped(opening.rings, -1);
   for (const OpenStep& each : opening.steps) {
-    if (each.step.ask.attr.write_backward != 0) {
+    if (each.step.args.attr.write_backward != 0) {
       return std::unexpected(EventError::of(
           {.field = "write_backward",
            .says = "the ring would be written backwards, and a Sampler reads forwards",
@@ -137,7 +137,7 @@ std::expected<void, EventError> Sampler::State::map(System& system) {
     if (ring >= 0) {
       if (const auto set = os::perf_event_set_output(each.fd.get(), ring); !set) {
         return std::unexpected(failed(Step::Output, set.error().value(), each, opening.events,
-                                      system, &opening.steps.front().step.ask));
+                                      system, &opening.steps.front().step.args));
       }
       continue;
     }
@@ -169,7 +169,7 @@ std::expected<void, EventError> Sampler::State::finish(const OpenStep& each, Sys
   if (::ioctl(each.fd.get(), PERF_EVENT_IOC_ID, &id) != 0) {
     return std::unexpected(failed(Step::Name, errno, each, opening.events, system));
   }
-  opened[each.step.event].attr = each.step.ask.attr;
+  opened[each.step.event].attr = each.step.args.attr;
   opened[each.step.event].ids.push_back(id);
   ids.push_back({id, &layouts[each.step.event]});
   return {};
@@ -178,7 +178,7 @@ std::expected<void, EventError> Sampler::State::finish(const OpenStep& each, Sys
 // Returns the layout for samples with the id of somebody else's event: that of the only event to
 // which they can belong; null if there are several or none.
 const record::Layout* Sampler::State::stray() const {
-  const auto may_be = [](const Opened& each) { return internal::may_have_anothers_id(each.attr); };
+  const auto may_be = [](const Opened& each) { return internal::may_get_foreign_id(each.attr); };
   if (std::ranges::count_if(opened, may_be) != 1) return nullptr;
   return &layouts[static_cast<std::size_t>(std::ranges::find_if(opened, may_be) - opened.begin())];
 }
@@ -187,7 +187,7 @@ std::expected<void, EventError> Sampler::State::name_ids(System& system) {
   layouts.resize(opening.events.size());
   for (const Event& each : opening.events) opened.push_back({each.name(), {}, {}});
   for (const OpenStep& each : opening.steps) {
-    layouts[each.step.event] = record::Layout{each.step.ask.attr};
+    layouts[each.step.event] = record::Layout{each.step.args.attr};
     if (auto done = finish(each, system); !done) return done;
   }
   if (layouts.size() == 1) {
@@ -198,7 +198,7 @@ std::expected<void, EventError> Sampler::State::name_ids(System& system) {
   const auto found = record::Layouts::over(ids, stray());
   if (!found) {
     return std::unexpected(
-        EventError::of(internal::of_unknown_events(), opening.events.front().name()));
+        EventError::of(internal::unknown_events_finding(), opening.events.front().name()));
   }
   merge.decode_by(*found);
   return {};
@@ -209,14 +209,14 @@ std::expected<void, EventError> Sampler::State::name_ids(System& system) {
 bool Sampler::State::has_ended(bool& took_report) {
   for (; ended < opening.steps.size(); ++ended) {
     const OpenStep& each = opening.steps[ended];
-    const Ask& ask = each.step.ask;
-    if (ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0) return false;
+    const OpenArgs& args = each.step.args;
+    if (args.pid == -1 || (args.flags & PERF_FLAG_PID_CGROUP) != 0) return false;
     pollfd event{.fd = each.fd.get(), .events = POLLIN, .revents = 0};
     if (::poll(&event, 1, 0) < 0) return false;
     took_report = took_report || (event.revents & POLLIN) != 0;
     if ((event.revents & POLLHUP) != 0) continue;
     // The waiter must report its end. (If it cannot be added, longest_wait ends the wait.)
-    if (std::exchange(told, ended) != ended) static_cast<void>(waiter->add(each.fd.get()));
+    if (std::exchange(last_watched, ended) != ended) static_cast<void>(waiter->add(each.fd.get()));
     return false;
   }
   return true;
@@ -238,7 +238,7 @@ std::optional<Delivered> Sampler::State::delivered(const TimeMerge::Front& front
 
 std::expected<Sampler, EventError> Sampler::open(const Request& request, bool starts,
                                                  System& system) {
-  const auto with_lost = [](Planned& step) { step.ask.attr.read_format |= PERF_FORMAT_LOST; };
+  const auto with_lost = [](Planned& step) { step.args.attr.read_format |= PERF_FORMAT_LOST; };
   auto opening =
       internal::open_all(request, system, /*grouped=*/false,
                          counts_lost(system) ? static_cast<internal::Prepare>(with_lost) : nullptr);
@@ -270,7 +270,7 @@ bool Sampler::is_empty() const noexcept {
 
 std::expected<void, EventError> Sampler::start() {
   if (is_empty()) return std::unexpected(internal::moved_from(Step::Start));
-  if (state_->opening.child.waits()) return state_->opening.child.start();
+  if (state_->opening.child.is_waiting()) return state_->opening.child.start();
   for (const OpenStep& each : state_->opening.steps) {
     if (const auto enabled = os::perf_event_enable(each.fd.get()); !enabled) {
       return std::unexpected(failed(Step::Start, enabled.error().value(), each,
@@ -368,12 +368,12 @@ std::uint64_t Sampler::lost() const {
   std::uint64_t lost = 0;
   if (is_empty()) return lost;
   for (const OpenStep& each : state_->opening.steps) {
-    const std::uint64_t format = each.step.ask.attr.read_format;
+    const std::uint64_t format = each.step.args.attr.read_format;
     std::array<std::byte, 64> room;
-    const ssize_t got = ::read(each.fd.get(), room.data(), room.size());
-    if (got <= 0 || (format & PERF_FORMAT_LOST) == 0) continue;
+    const ssize_t length = ::read(each.fd.get(), room.data(), room.size());
+    if (length <= 0 || (format & PERF_FORMAT_LOST) == 0) continue;
     const auto values =
-        record::ReadValues::over(Bytes{room.data(), static_cast<std::size_t>(got)}, format);
+        record::ReadValues::over(Bytes{room.data(), static_cast<std::size_t>(length)}, format);
     if (values) lost += (*values)[0].lost.value_or(0);
   }
   return lost;

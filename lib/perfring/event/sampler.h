@@ -165,13 +165,13 @@ class PERFRING_EXPORT Sampler {
 
   template <class F>
   void round(bool all, F& f) {
-    struct Round {
+    struct RoundScope {
       Sampler& of;
-      ~Round() { of.end_round(); }
+      ~RoundScope() { of.end_round(); }
     };
     perfring::internal::expect_callable(f);
     if (!begin_round()) return;
-    const Round ends{*this};
+    const RoundScope scope{*this};
     while (const std::optional<Delivered> each = next_in_round(all)) {
       if constexpr (std::is_void_v<decltype(f(*each))>) {
         f(*each);

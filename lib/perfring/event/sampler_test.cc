@@ -32,12 +32,12 @@ std::function<std::optional<std::uint64_t>(clockid_t)> clocks_say;
 
 // Replaces libc's function.
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
-  const auto said = clocks_say                               ? clocks_say(clock)
-                    : clock == CLOCK_MONOTONIC && clock_says ? clock_says()
-                                                             : std::nullopt;
-  if (!said) return static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
-  time->tv_sec = static_cast<time_t>(*said / 1'000'000'000);
-  time->tv_nsec = static_cast<long>(*said % 1'000'000'000);
+  const auto clock_value = clocks_say                               ? clocks_say(clock)
+                           : clock == CLOCK_MONOTONIC && clock_says ? clock_says()
+                                                                    : std::nullopt;
+  if (!clock_value) return static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
+  time->tv_sec = static_cast<time_t>(*clock_value / 1'000'000'000);
+  time->tv_nsec = static_cast<long>(*clock_value % 1'000'000'000);
   return 0;
 }
 #endif
@@ -83,15 +83,15 @@ TEST_F(SamplerTest, AnEventThatAnothersRingRefusesIsExplained) {
     EXPECT_EQ(FakeKernel::mappings(), 0);
     return opened.error().explain();
   };
-  const std::string asked =
+  const std::string prefix =
       "asked for: ioctl PERF_EVENT_IOC_SET_OUTPUT of the software event cpu-clock of this thread\n"
       "the system said: Invalid argument: ";
   const auto no_clock = [](perf_event_attr& attr) { attr.use_clockid = 0, attr.clockid = 0; };
   EXPECT_EQ(refused(faults, clock.adjust(no_clock)),
-            asked +
+            prefix +
                 "the events of one ring have different clocks\n"
                 "to change: give all the same, or open a Sampler for each clock");
-  EXPECT_EQ(refused(faults, clock), asked +
+  EXPECT_EQ(refused(faults, clock), prefix +
                                         "the event cannot write to the ring of the one before it\n"
                                         "to change: open a Sampler for each of them");
 }
@@ -109,18 +109,19 @@ TEST_F(SamplerTest, PagesWhoseBytesWrapToARingOfOnePageAreRefused) {
 TEST_F(SamplerTest, ACallbackThatAsksForMoreGetsEachRecordOnce) {
   Sampler sampler = open();
   for (std::uint64_t time = 1; time <= 5; ++time) write(sampler, "x", time);
-  std::string seen;
+  std::string records;
   sampler.for_each([&](const Delivered& each) {
-    seen += std::to_string(each.time) + " ";
+    records += std::to_string(each.time) + " ";
     if (each.time == 1) {
       const auto next = sampler.next(Clock::time_point::min());
-      seen += "then " + std::to_string(next->time) + " ";
+      records += "then " + std::to_string(next->time) + " ";
     }
-    if (seen.ends_with("3 ")) {
-      sampler.flush([&](const Delivered& rest) { seen += "(" + std::to_string(rest.time) + ") "; });
+    if (records.ends_with("3 ")) {
+      sampler.flush(
+          [&](const Delivered& rest) { records += "(" + std::to_string(rest.time) + ") "; });
     }
   });
-  EXPECT_EQ(seen, "1 then 2 3 (4) (5) ");
+  EXPECT_EQ(records, "1 then 2 3 (4) (5) ");
   EXPECT_EQ(sampler.counts().delivered, 5U);
 }
 
@@ -135,11 +136,11 @@ TEST_F(SamplerTest, RecordsThatWereNotAskedForAreLeftOut) {
       write(sampler, "x", ++time, type);
     }
     write(sampler, "x", ++time, 63);  // of a future kernel
-    std::string seen;
-    sampler.flush([&](const Delivered& each) { seen += std::to_string(each.time); });
-    EXPECT_EQ(sampler.counts().delivered, seen.size());
+    std::string records;
+    sampler.flush([&](const Delivered& each) { records += std::to_string(each.time); });
+    EXPECT_EQ(sampler.counts().delivered, records.size());
     EXPECT_FALSE(sampler.next(Clock::time_point::min()));
-    return seen;
+    return records;
   };
   EXPECT_EQ(seen_of({.cgroups = true}), "4");
   EXPECT_EQ(seen_of({.namespaces = true}), "4");
@@ -155,9 +156,9 @@ TEST_F(SamplerTest, ARecordThatACallbackThrewOnCountsAsDelivered) {
   write(sampler, "one", 1);
   write(sampler, "two", 2);
   EXPECT_THROW(sampler.for_each([](const Delivered&) { throw 7; }), int);
-  std::string seen;
-  sampler.for_each([&](const Delivered& each) { seen += name_of(each); });
-  EXPECT_EQ(seen, "two ");
+  std::string records;
+  sampler.for_each([&](const Delivered& each) { records += name_of(each); });
+  EXPECT_EQ(records, "two ");
 }
 
 TEST_F(SamplerTest, ANullPointerToAFunctionEndsTheProgram) {
@@ -235,15 +236,15 @@ TEST_F(SamplerTest, ARecordWithoutATimeHasThatOfTheOneBeforeIt) {
   const perf_event_header cut_off{PERF_RECORD_COMM, 0, sizeof cut_off};
   publish(sampler, &cut_off, sizeof cut_off);
   write(sampler, "x", 6);
-  std::string seen;
+  std::string records;
   sampler.flush([&](const Delivered& each) {
     const bool malformed = std::holds_alternative<record::Malformed>(each.record);
-    seen += std::to_string(each.time) + (malformed ? "malformed " : " ");
+    records += std::to_string(each.time) + (malformed ? "malformed " : " ");
     EXPECT_FALSE(each.late);
     EXPECT_EQ(each.event, malformed ? Delivered::kNoEvent : 0U);
     EXPECT_EQ(each.bytes.size(), malformed ? 8U : 64U);
   });
-  EXPECT_EQ(seen, "5 5malformed 6 ");
+  EXPECT_EQ(records, "5 5malformed 6 ");
   EXPECT_EQ(sampler.counts().malformed, 1U);
   EXPECT_EQ(sampler.counts().delivered, 3U);
 }
@@ -251,9 +252,9 @@ TEST_F(SamplerTest, ARecordWithoutATimeHasThatOfTheOneBeforeIt) {
 TEST_F(SamplerTest, ARecordOlderThanADeliveredOneIsLate) {
   Sampler sampler = open();
   for (const std::uint64_t time : {5U, 3U, 5U, 6U, 5U}) write(sampler, "x", time);
-  std::string seen;
-  sampler.flush([&](const Delivered& each) { seen += each.late ? "late " : "- "; });
-  EXPECT_EQ(seen, "- late - - late ");
+  std::string records;
+  sampler.flush([&](const Delivered& each) { records += each.late ? "late " : "- "; });
+  EXPECT_EQ(records, "- late - - late ");
   EXPECT_EQ(sampler.counts().late, 2U);
 }
 
@@ -273,10 +274,10 @@ TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
     write(sampler, "x", kTime, 63);  // no event leaves out this type
     const auto seen_at = [&](std::uint64_t now) {
       clock_says = [now] { return std::optional{now}; };
-      int seen = 0;
-      sampler.for_each([&](const Delivered&) { ++seen; });
+      int count = 0;
+      sampler.for_each([&](const Delivered&) { ++count; });
       clock_says = nullptr;
-      return seen;
+      return count;
     };
     sampler.wait(Clock::time_point::min());  // rings that were added are reported at once
     EXPECT_EQ(seen_at(kTime), 0);
@@ -304,7 +305,7 @@ class SeveralRingsTest : public SamplerTest {
     sampler.wait(Clock::time_point::min());  // rings that were added are reported at once
     return sampler;
   }
-  static int seen(Sampler& sampler) {
+  static int count_records(Sampler& sampler) {
     int count = 0;
     sampler.for_each([&](const Delivered&) { ++count; });
     return count;
@@ -324,12 +325,12 @@ TEST_F(SeveralRingsTest, ARecordIsHeldByTheClockOfItsEvents) {
   for (const clockid_t clock : {CLOCK_REALTIME, CLOCK_BOOTTIME}) {
     Sampler sampler = open_by(clock);
     write(sampler, "x", now_by(clock) - 1'000'000, 63);
-    EXPECT_EQ(seen(sampler), 1) << clock;
+    EXPECT_EQ(count_records(sampler), 1) << clock;
     EXPECT_EQ(sampler.counts().ahead, 0U) << clock;
   }
   Sampler sampler = open_by(std::nullopt);
   write(sampler, "x", now_by(CLOCK_MONOTONIC) + kTenMinutes, 63);
-  EXPECT_EQ(seen(sampler), 1);
+  EXPECT_EQ(count_records(sampler), 1);
   EXPECT_EQ(sampler.counts().ahead, 0U);
 }
 
@@ -342,7 +343,7 @@ TEST_F(SeveralRingsTest, ADeadlineIsOfTheClockOfTheWait) {
     return std::optional{clock == CLOCK_REALTIME ? kReal : kMonotonic};
   };
   write(sampler, "x", kReal - 30'000, 63);
-  const int at_once = seen(sampler);
+  const int at_once = count_records(sampler);
   const Clock::time_point due = sampler.next_deadline();
   clocks_say = nullptr;
   EXPECT_EQ(at_once, 0);
@@ -357,7 +358,7 @@ TEST_F(SeveralRingsTest, ADeadlineIsOfTheClockOfTheWait) {
 TEST_F(SeveralRingsTest, ARecordAheadOfTheClockWaitsForNothing) {
   Sampler sampler = open_by(CLOCK_MONOTONIC);
   for (int i = 0; i < 50; ++i) write(sampler, "x", now_by(CLOCK_MONOTONIC) + kTenMinutes, 63);
-  EXPECT_EQ(seen(sampler), 50);
+  EXPECT_EQ(count_records(sampler), 50);
   EXPECT_EQ(sampler.counts().ahead, 50U);
   EXPECT_EQ(sampler.counts().late, 0U);
   write(sampler, "x", now_by(CLOCK_MONOTONIC) + kTenMinutes, 63);

@@ -29,14 +29,14 @@ std::unexpected<std::error_code> last_error() {
 
 class Real final : public System {
  public:
-  int open(Ask& ask) override {
-    internal::LongAttr attr = internal::long_attr_of(ask);
-    const long fd = ::syscall(SYS_perf_event_open, attr.bytes.data(), ask.pid, ask.cpu,
-                              ask.group_fd, ask.flags | PERF_FLAG_FD_CLOEXEC);
+  int open(OpenArgs& args) override {
+    internal::LongAttr attr = internal::long_attr_of(args);
+    const long fd = ::syscall(SYS_perf_event_open, attr.bytes.data(), args.pid, args.cpu,
+                              args.group_fd, args.flags | PERF_FLAG_FD_CLOEXEC);
     const int error = errno;
     if (fd < 0 && error == E2BIG) {
-      std::memcpy(&ask.attr.size, attr.bytes.data() + offsetof(perf_event_attr, size),
-                  sizeof ask.attr.size);
+      std::memcpy(&args.attr.size, attr.bytes.data() + offsetof(perf_event_attr, size),
+                  sizeof args.attr.size);
     }
     return fd < 0 ? -error : static_cast<int>(fd);
   }
@@ -48,11 +48,11 @@ class Real final : public System {
     std::string text;
     std::array<char, 4096> piece;
     while (text.size() < kMost) {
-      const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return last_error();
-      if (got == 0) break;
-      text.append(piece.data(), static_cast<std::size_t>(got));
+      const ssize_t length = ::read(fd.get(), piece.data(), piece.size());
+      if (length < 0 && errno == EINTR) continue;
+      if (length < 0) return last_error();
+      if (length == 0) break;
+      text.append(piece.data(), static_cast<std::size_t>(length));
     }
     return text;
   }
@@ -119,14 +119,14 @@ System& real_system() noexcept {
 
 namespace internal {
 
-LongAttr long_attr_of(const Ask& ask) noexcept {
+LongAttr long_attr_of(const OpenArgs& args) noexcept {
   LongAttr long_attr;
   std::byte* const bytes = long_attr.bytes.data();
-  std::memcpy(bytes, &ask.attr, sizeof ask.attr);
-  std::uint32_t size = ask.attr.size;
-  constexpr std::uint32_t kWord = sizeof ask.config3;
+  std::memcpy(bytes, &args.attr, sizeof args.attr);
+  std::uint32_t size = args.attr.size;
+  constexpr std::uint32_t kWord = sizeof args.config3;
   std::uint32_t at = LongAttr::kConfigsAt;
-  for (const __u64 config : {ask.config3, ask.config4}) {
+  for (const __u64 config : {args.config3, args.config4}) {
     if (config != 0) {
       std::memcpy(bytes + at, &config, kWord);
       if (size < at + kWord) size = at + kWord;
@@ -137,17 +137,17 @@ LongAttr long_attr_of(const Ask& ask) noexcept {
   return long_attr;
 }
 
-Ask dummy() {
-  Ask ask;
-  ask.attr.size = sizeof ask.attr;
-  ask.attr.type = PERF_TYPE_SOFTWARE;
-  ask.attr.config = PERF_COUNT_SW_DUMMY;
-  ask.attr.exclude_kernel = 1;
-  ask.attr.exclude_hv = 1;
-  return ask;
+OpenArgs dummy() {
+  OpenArgs args;
+  args.attr.size = sizeof args.attr;
+  args.attr.type = PERF_TYPE_SOFTWARE;
+  args.attr.config = PERF_COUNT_SW_DUMMY;
+  args.attr.exclude_kernel = 1;
+  args.attr.exclude_hv = 1;
+  return args;
 }
 
-bool may_have_anothers_id(const perf_event_attr& attr) noexcept {
+bool may_get_foreign_id(const perf_event_attr& attr) noexcept {
   if (attr.type != PERF_TYPE_SOFTWARE) return false;
   // Each of these has its own perf_sample_data.
   constexpr std::array<std::uint64_t, 4> kAlone{PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK,
@@ -172,7 +172,7 @@ bool Facts::is_capable(unsigned capability) const {
   return mask && (*mask >> capability & 1) != 0;
 }
 
-bool Facts::may_all() const {
+bool Facts::has_all_rights() const {
   constexpr unsigned kCapPerfmon = 38;  // CAP_PERFMON, since v5.8
   return is_capable(kCapPerfmon) || is_admin();
 }
@@ -181,8 +181,8 @@ bool Facts::is_admin() const {
   return is_capable(CAP_SYS_ADMIN);
 }
 
-bool Facts::is_kept_out(std::int64_t paranoid_from) const {
-  return sysctl("perf_event_paranoid").value_or(2) >= paranoid_from && !may_all();
+bool Facts::is_refused_by_paranoid(std::int64_t paranoid_from) const {
+  return sysctl("perf_event_paranoid").value_or(2) >= paranoid_from && !has_all_rights();
 }
 
 std::optional<std::uint64_t> Facts::effective_uid(const std::string& process) const {

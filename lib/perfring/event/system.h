@@ -30,7 +30,7 @@
 namespace perfring::event {
 
 // The arguments of one perf_event_open(2). open() adds PERF_FLAG_FD_CLOEXEC to `flags`.
-struct Ask {
+struct OpenArgs {
   perf_event_attr attr{};
   pid_t pid = 0;  // 0: this thread, -1: every task; with PERF_FLAG_PID_CGROUP: a descriptor
   int cpu = -1;   // -1: wherever the task runs
@@ -54,7 +54,7 @@ class PERFRING_EXPORT System {
  public:
   // Calls perf_event_open(2). Returns the descriptor, which the caller owns, or -errno. With E2BIG,
   // the kernel has put the size of its own perf_event_attr into attr.size.
-  virtual int open(Ask& ask) = 0;
+  virtual int open(OpenArgs& args) = 0;
   // Returns the whole contents of a small file, such as those in /proc and /sys.
   virtual std::expected<std::string, std::error_code> read(const std::string& path) = 0;
   // Returns the names in a folder, sorted, without those that begin with a dot.
@@ -75,7 +75,7 @@ PERFRING_EXPORT System& real_system() noexcept;
 namespace internal {
 
 // An event on this thread that counts nothing, and that any user may open.
-Ask dummy();
+OpenArgs dummy();
 
 // perf_event_attr as the kernel will read it, long enough for config4.
 struct LongAttr {
@@ -84,12 +84,12 @@ struct LongAttr {
       sizeof(perf_event_attr) < kConfigsAt + 16 ? kConfigsAt + 16 : sizeof(perf_event_attr);
   alignas(perf_event_attr) std::array<std::byte, kSize> bytes{};
 };
-LongAttr long_attr_of(const Ask& ask) noexcept;
+LongAttr long_attr_of(const OpenArgs& args) noexcept;
 
 // R25: Returns true if the kernel may give the event's samples the id of another event, which
 // counts the same software event on the same CPU (kernel/events/core.c: do_perf_sw_event() at
 // v6.18).
-bool may_have_anothers_id(const perf_event_attr& attr) noexcept;
+bool may_get_foreign_id(const perf_event_attr& attr) noexcept;
 
 // Facts read from the files of a machine. A number that cannot be read is nullopt.
 class Facts {
@@ -103,11 +103,11 @@ class Facts {
   // Returns true if a capability is effective. The numbers are those of linux/capability.h.
   bool is_capable(unsigned capability) const;
   // CAP_PERFMON or CAP_SYS_ADMIN.
-  bool may_all() const;
+  bool has_all_rights() const;
   bool is_admin() const;
   // Returns true if kernel.perf_event_paranoid is at least `paranoid_from` and no capability of the
   // caller overrides it.
-  bool is_kept_out(std::int64_t paranoid_from) const;
+  bool is_refused_by_paranoid(std::int64_t paranoid_from) const;
   std::optional<std::uint64_t> effective_uid(const std::string& process) const;
   bool is_running(pid_t pid) const;
   // Returns a soft limit from /proc/self/limits; nullopt also if it is unlimited.

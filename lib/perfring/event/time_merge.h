@@ -36,7 +36,7 @@
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/memory.h"
-#include "perfring/rings/looks.h"
+#include "perfring/rings/look_clock.h"
 
 namespace perfring::event::internal {
 
@@ -75,9 +75,9 @@ class TimeMerge {
   template <class Clock>
   void look(std::uint64_t now, Clock clock) {
     drop_taken();
-    for (Lane& lane : lanes_) lane.look(now, seen_);
-    looked_at_ = now;
-    seen_ = clock();
+    for (Lane& lane : lanes_) lane.look(now, clock_after_);
+    clock_before_ = now;
+    clock_after_ = clock();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       if (!lanes_[i].record) fetch(i);
     }
@@ -123,31 +123,31 @@ class TimeMerge {
  private:
   static constexpr std::uint64_t kSlack = 100'000;  // ns: W6 to W8
   static constexpr std::size_t kNone = ~std::size_t{0};
-  using Looks = perfring::internal::Looks;
+  using LookClock = perfring::internal::LookClock;
 
   struct Lane {
     explicit Lane(const Cursor<>& at) : cursor{at}, next{cursor.data_tail()}, end{next} {
-      looks.forget(next);
+      look_clock.reset(next);
     }
-    void look(std::uint64_t now, std::uint64_t seen_before) {
-      looks.look(next, end, seen_before, now);
+    void look(std::uint64_t now, std::uint64_t previous_clock_after) {
+      look_clock.look(next, end, previous_clock_after, now);
       cursor.look();
-      const SharedPosition seen = cursor.data_tail() + cursor.unread();
+      const SharedPosition look_end = cursor.data_tail() + cursor.unread();
       // data_head may have gone back (S11), but records that were there before are not new.
-      if (seen - next > end - next) end = seen;
+      if (look_end - next > end - next) end = look_end;
     }
     // Fetches the next record from the cursor.
-    void hand_out() {
+    void fetch_record() {
       record = cursor.next();
       if (!record) return;
       const auto begin = static_cast<SharedPosition>(record->begin());
-      if (begin != next) looks.forget(begin);  // another consumer moved data_tail
-      looks.seek(begin, end, record->size());
+      if (begin != next) look_clock.reset(begin);  // another consumer moved data_tail
+      look_clock.seek(begin, end, record->size());
       next = static_cast<SharedPosition>(record->end());
     }
 
     Cursor<> cursor;
-    Looks looks;
+    LookClock look_clock;
     SharedPosition next;                     // of the cursor's next record
     SharedPosition end;                      // where the last look ended
     std::optional<Cursor<>::Record> record;  // the oldest undelivered one
@@ -167,7 +167,7 @@ class TimeMerge {
              std::tuple{lanes[b].key, lanes[b].time, b};
     }
   };
-  std::uint64_t bound() const { return looked_at_ > kSlack ? looked_at_ - kSlack : 0; }
+  std::uint64_t bound() const { return clock_before_ > kSlack ? clock_before_ - kSlack : 0; }
 
   // Ends the use of the record that was delivered last.
   void drop_taken() {
@@ -179,7 +179,7 @@ class TimeMerge {
 
   void fetch(std::size_t i) {
     Lane& lane = lanes_[i];
-    lane.hand_out();
+    lane.fetch_record();
     if (!lane.record) return;
     if (!lane.record->tail().empty()) lane.scratch.resize(record::kRecordMax + 1);
     lane.bytes = record::whole(lane.record->head(), lane.record->tail(), lane.scratch);
@@ -189,7 +189,7 @@ class TimeMerge {
       lane.any.emplace(record::decode(lane.bytes, *layouts_));
     }
     const auto own = time_of(*lane.any);
-    lane.ahead = own && *own > std::min(lane.looks.by(), seen_);
+    lane.ahead = own && *own > std::min(lane.look_clock.published_by(), clock_after_);
     if (own) {
       lane.time = *own;
       lane.key = lane.ahead ? newest_ : *own;
@@ -203,8 +203,8 @@ class TimeMerge {
   std::vector<Lane> lanes_;
   std::vector<std::size_t> heap_;
   std::size_t taken_ = kNone;
-  std::uint64_t looked_at_ = 0;
-  std::uint64_t seen_ = Looks::kUnknown;  // the clock after the last look
+  std::uint64_t clock_before_ = 0;
+  std::uint64_t clock_after_ = LookClock::kUnknown;  // the clock after the last look
   std::uint64_t newest_ = 0;
 };
 

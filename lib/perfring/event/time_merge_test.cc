@@ -30,17 +30,17 @@ constexpr std::uint64_t kFarAhead = 3'000'000'000;
 constexpr std::uint64_t kTimedSize = 32;  // of each record that TimedRings writes
 constexpr std::uint64_t kStart = 1'000'000'000'000;
 
-struct Seen {
+struct MergedRecord {
   std::uint64_t time;
   bool late = false;
   bool ahead = false;
 
-  bool operator==(const Seen&) const = default;
+  bool operator==(const MergedRecord&) const = default;
 };
-std::ostream& operator<<(std::ostream& out, const Seen& seen) {
-  return out << seen.time << (seen.late ? " late" : "") << (seen.ahead ? " ahead" : "");
+std::ostream& operator<<(std::ostream& out, const MergedRecord& merged) {
+  return out << merged.time << (merged.late ? " late" : "") << (merged.ahead ? " ahead" : "");
 }
-Seen ahead(std::uint64_t time) {
+MergedRecord ahead(std::uint64_t time) {
   return {time, false, true};
 }
 
@@ -69,17 +69,17 @@ class TimedRings {
     fake.page().data_head = fake.head() - records * kTimedSize;
   }
   // Runs a round while the clock stands at `now`. Returns up to `limit` records.
-  std::vector<Seen> round(std::uint64_t now, std::size_t limit = ~std::size_t{0},
-                          bool all = false) {
-    std::vector<Seen> seen;
+  std::vector<MergedRecord> round(std::uint64_t now, std::size_t limit = ~std::size_t{0},
+                                  bool all = false) {
+    std::vector<MergedRecord> merged;
     merge_.look(now, [now] { return now; });
-    while (seen.size() < limit) {
+    while (merged.size() < limit) {
       const auto front = merge_.next(all);
       if (!front) break;
-      seen.push_back({front->time, front->late, front->ahead});
+      merged.push_back({front->time, front->late, front->ahead});
     }
     merge_.release();
-    return seen;
+    return merged;
   }
   TimeMerge& merge() { return merge_; }
 
@@ -118,7 +118,7 @@ TEST(TimeMergeTest, WhatIsAheadComesInTheOrderOfItsTimes) {
   EXPECT_THAT(rings.round(kStart),
               ElementsAre(ahead(kStart + kFarAhead + 1), ahead(kStart + kFarAhead + 2),
                           ahead(kStart + kFarAhead + 3), ahead(kStart + kFarAhead + 4),
-                          Seen{kStart - kMillisecond}));
+                          MergedRecord{kStart - kMillisecond}));
 }
 
 TEST(TimeMergeTest, WhatIsAheadMakesNoOtherLate) {
@@ -128,7 +128,7 @@ TEST(TimeMergeTest, WhatIsAheadMakesNoOtherLate) {
   rings.write(1, kStart - 50'000);
   rings.write(0, kStart + 2 * kMillisecond);
   EXPECT_THAT(rings.round(kStart + kMillisecond),
-              ElementsAre(ahead(kStart + 2 * kMillisecond), Seen{kStart - 50'000}));
+              ElementsAre(ahead(kStart + 2 * kMillisecond), MergedRecord{kStart - 50'000}));
 }
 
 // Two programs write to the same rings, each with its own clock.
@@ -140,7 +140,7 @@ TEST(TimeMergeTest, RightTimesAmongThoseAheadAreInTheirOrder) {
     for (std::uint64_t more = 0; more < i % 5; ++more) rings.write(ring, kStart + kFarAhead + i);
   }
   std::vector<std::uint64_t> right;
-  for (const Seen& each : rings.round(kStart + kMillisecond)) {
+  for (const MergedRecord& each : rings.round(kStart + kMillisecond)) {
     EXPECT_FALSE(each.late);
     if (!each.ahead) right.push_back(each.time);
   }
@@ -154,7 +154,7 @@ TEST(TimeMergeTest, ATimeEqualToTheClockIsNotAheadOfIt) {
   EXPECT_THAT(rings.round(kStart), IsEmpty());
   EXPECT_EQ(rings.merge().due(), kStart + 100'001);
   EXPECT_THAT(rings.round(kStart + 100'000), IsEmpty());
-  EXPECT_THAT(rings.round(kStart + 100'001), ElementsAre(Seen{kStart}));
+  EXPECT_THAT(rings.round(kStart + 100'001), ElementsAre(MergedRecord{kStart}));
 }
 
 TEST(TimeMergeTest, WhatIsAheadWaitsForTheRecordBeforeItAtMost) {
@@ -162,7 +162,8 @@ TEST(TimeMergeTest, WhatIsAheadWaitsForTheRecordBeforeItAtMost) {
   rings.write(0, kStart);
   rings.write(0, kStart + kFarAhead);
   EXPECT_THAT(rings.round(kStart), IsEmpty());
-  EXPECT_THAT(rings.round(kStart + 100'001), ElementsAre(Seen{kStart}, ahead(kStart + kFarAhead)));
+  EXPECT_THAT(rings.round(kStart + 100'001),
+              ElementsAre(MergedRecord{kStart}, ahead(kStart + kFarAhead)));
 }
 
 // When a record is read, its time is in the past. When a look first found it, its time was in the
@@ -173,10 +174,10 @@ TEST(TimeMergeTest, ARecordThatWasSeenBeforeItsTimeIsAhead) {
   for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, later - 20 + i);
   EXPECT_THAT(rings.round(kStart, 1), ElementsAre(ahead(later - 20)));
   rings.write(0, later - 1);
-  const auto seen = rings.round(later);
-  ASSERT_EQ(seen.size(), 19U) << "all but the last, which may be right";
-  for (std::size_t i = 0; i < 19; ++i) EXPECT_EQ(seen[i], ahead(later - 19 + i));
-  EXPECT_THAT(rings.round(later + kMillisecond), ElementsAre(Seen{later - 1}));
+  const auto merged = rings.round(later);
+  ASSERT_EQ(merged.size(), 19U) << "all but the last, which may be right";
+  for (std::size_t i = 0; i < 19; ++i) EXPECT_EQ(merged[i], ahead(later - 19 + i));
+  EXPECT_THAT(rings.round(later + kMillisecond), ElementsAre(MergedRecord{later - 1}));
 }
 
 // S11: a record that was found before its time is still ahead.
@@ -186,11 +187,11 @@ TEST(TimeMergeTest, AHeadThatWentBackMakesNoRecordNew) {
   for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, later - 20 + i);
   EXPECT_THAT(rings.round(kStart, 1), ElementsAre(ahead(later - 20)));
   rings.back(0, 10);
-  const auto seen = rings.round(later);
-  ASSERT_GE(seen.size(), 9U);
-  for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(seen[i], ahead(later - 19 + i));
+  const auto merged = rings.round(later);
+  ASSERT_GE(merged.size(), 9U);
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(merged[i], ahead(later - 19 + i));
   rings.back(0, 0);
-  EXPECT_EQ(seen.size() + rings.round(later + kMillisecond).size(), 19U);
+  EXPECT_EQ(merged.size() + rings.round(later + kMillisecond).size(), 19U);
 }
 
 TEST(TimeMergeTest, AFlushHandsOutWhatWaitsAndWhatIsAhead) {
@@ -198,8 +199,9 @@ TEST(TimeMergeTest, AFlushHandsOutWhatWaitsAndWhatIsAhead) {
   rings.write(0, kStart - 1);
   rings.write(1, kStart + kFarAhead);
   rings.write(1, kStart - 2);
-  EXPECT_THAT(rings.round(kStart, ~std::size_t{0}, true),
-              ElementsAre(ahead(kStart + kFarAhead), Seen{kStart - 2}, Seen{kStart - 1}));
+  EXPECT_THAT(
+      rings.round(kStart, ~std::size_t{0}, true),
+      ElementsAre(ahead(kStart + kFarAhead), MergedRecord{kStart - 2}, MergedRecord{kStart - 1}));
 }
 
 }  // namespace

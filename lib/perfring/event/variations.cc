@@ -113,7 +113,7 @@ void clear_flag(perf_event_attr& attr, std::size_t offset, unsigned bit) {
 
 class Variations {
  public:
-  explicit Variations(const Ask& ask) : ask_{ask} {}
+  explicit Variations(const OpenArgs& args) : ask_{args} {}
 
   std::vector<Variation> all() {
     bits("PERF_SAMPLE_", kSampleBits, &perf_event_attr::sample_type);
@@ -128,7 +128,7 @@ class Variations {
  private:
   template <class Change>
   void add(std::string field, Aspect aspect, const Change& change) {
-    Ask changed = ask_;
+    OpenArgs changed = ask_;
     change(changed);
     const bool same = std::memcmp(&changed.attr, &ask_.attr, sizeof ask_.attr) == 0 &&
                       changed.pid == ask_.pid && changed.cpu == ask_.cpu &&
@@ -141,13 +141,13 @@ class Variations {
   void bits(const char* prefix, const std::array<const char*, n>& names, Word word) {
     for (unsigned bit = 0; bit < 64; ++bit) {
       add(name_of(prefix, names, bit), Aspect::Value,
-          [&](Ask& ask) { ask.attr.*word &= ~(std::uint64_t{1} << bit); });
+          [&](OpenArgs& args) { args.attr.*word &= ~(std::uint64_t{1} << bit); });
     }
   }
 
   void values() {
     const auto value = [this](const char* field, auto change) {
-      add(field, Aspect::Value, [&](Ask& ask) { change(ask.attr); });
+      add(field, Aspect::Value, [&](OpenArgs& args) { change(args.attr); });
     };
     constexpr std::uint64_t kHarmless = 1'000'000;
     if (ask_.attr.freq != 0) {
@@ -192,72 +192,72 @@ class Variations {
         attr.bp_addr = reinterpret_cast<std::uintptr_t>(&somewhere);
       });
     }
-    add("group_fd", Aspect::Value, [](Ask& ask) { ask.group_fd = -1; });
+    add("group_fd", Aspect::Value, [](OpenArgs& args) { args.group_fd = -1; });
     // A kernel that does not have config3 does not have config4.
     add(ask_.config4 != 0 ? "config4" : "config3", Aspect::Value,
-        [](Ask& ask) { ask.config3 = ask.config4 = 0; });
+        [](OpenArgs& args) { args.config3 = args.config4 = 0; });
   }
 
   void flags() {
     for (unsigned bit = 0; bit < 64; ++bit) {
       const std::string name = bit < kFlags.size() ? kFlags[bit] : "flag " + std::to_string(bit);
       if (name == "disabled" || name == "freq" || name == "exclude_kernel") continue;
-      add(name, Aspect::Value, [&](Ask& ask) {
-        clear_flag<std::uint64_t>(ask.attr, kFlagsAt, bit);
-        if (name == "use_clockid") ask.attr.clockid = 0;
+      add(name, Aspect::Value, [&](OpenArgs& args) {
+        clear_flag<std::uint64_t>(args.attr, kFlagsAt, bit);
+        if (name == "use_clockid") args.attr.clockid = 0;
       });
     }
     for (unsigned bit = 0; bit < 32; ++bit) {
       add(bit < kAuxActions.size() ? kAuxActions[bit] : "aux_action", Aspect::Value,
-          [&](Ask& ask) { clear_flag<std::uint32_t>(ask.attr, kAuxActionAt, bit); });
+          [&](OpenArgs& args) { clear_flag<std::uint32_t>(args.attr, kAuxActionAt, bit); });
     }
-    add("exclude_kernel", Aspect::Exclusion, [](Ask& ask) {
-      const bool set = ask.attr.exclude_kernel == 0;
-      ask.attr.exclude_kernel = set;
-      ask.attr.exclude_hv = set;
-      ask.attr.exclude_callchain_kernel = set;
+    add("exclude_kernel", Aspect::Exclusion, [](OpenArgs& args) {
+      const bool set = args.attr.exclude_kernel == 0;
+      args.attr.exclude_kernel = set;
+      args.attr.exclude_hv = set;
+      args.attr.exclude_callchain_kernel = set;
     });
   }
 
   void places() {
     const bool is_cgroup = (ask_.flags & PERF_FLAG_PID_CGROUP) != 0;
     if (!is_cgroup && ask_.cpu > 0) {
-      add("cpu", Aspect::Place, [](Ask& ask) { ask.cpu = 0; });
+      add("cpu", Aspect::Place, [](OpenArgs& args) { args.cpu = 0; });
     }
     if (!is_cgroup && ask_.pid > 0) {
-      add("pid", Aspect::Place, [](Ask& ask) { ask.pid = 0; });
+      add("pid", Aspect::Place, [](OpenArgs& args) { args.pid = 0; });
     }
-    const auto own = [](Ask& ask) {
-      ask.pid = 0;
-      ask.cpu = -1;
-      ask.flags = 0;
+    const auto own = [](OpenArgs& args) {
+      args.pid = 0;
+      args.cpu = -1;
+      args.flags = 0;
     };
     add("pid", Aspect::Place, own);
     // Both at once: at paranoid 2, either alone changes nothing.
-    add("pid, exclude_kernel", Aspect::Place, [&](Ask& ask) {
-      own(ask);
-      ask.attr.exclude_kernel = 1;
-      ask.attr.exclude_hv = 1;
-      ask.attr.exclude_callchain_kernel = 1;
+    add("pid, exclude_kernel", Aspect::Place, [&](OpenArgs& args) {
+      own(args);
+      args.attr.exclude_kernel = 1;
+      args.attr.exclude_hv = 1;
+      args.attr.exclude_callchain_kernel = 1;
     });
-    add("type", Aspect::Event, [](Ask& ask) {
-      ask.attr.type = PERF_TYPE_SOFTWARE;
-      ask.attr.config = PERF_COUNT_SW_DUMMY;
-      ask.attr.config1 = 0;
-      ask.attr.config2 = 0;
-      ask.config3 = ask.config4 = 0;
-      ask.attr.bp_type = 0;
+    add("type", Aspect::Event, [](OpenArgs& args) {
+      args.attr.type = PERF_TYPE_SOFTWARE;
+      args.attr.config = PERF_COUNT_SW_DUMMY;
+      args.attr.config1 = 0;
+      args.attr.config2 = 0;
+      args.config3 = args.config4 = 0;
+      args.attr.bp_type = 0;
     });
   }
 
-  const Ask& ask_;
+  const OpenArgs& ask_;
   std::vector<Variation> all_;
 };
 
 }  // namespace
 
-std::vector<Variation> variations(const Ask& ask) {
-  return Variations{ask}.all();
+std::vector<Variation> variations(const OpenArgs& args) {
+  return Variations{args}.all();
 }
 
 }  // namespace perfring::event::internal

@@ -89,14 +89,14 @@ std::string OnlineCpusError::message() const {
 }
 
 std::string OnlineCpusError::explain() const {
-  const std::string asked = "asked for: the online CPUs, which " + path + " lists\n";
+  const std::string request = "asked for: the online CPUs, which " + path + " lists\n";
   if (kind == Kind::IOError) {
     const bool is_missing = io_error == std::errc::no_such_file_or_directory;
-    return asked + "the system said: " + io_error.message() + "\nto change: " +
+    return request + "the system said: " + io_error.message() + "\nto change: " +
            (is_missing ? "mount sysfs (mount -t sysfs sysfs /sys)"
                        : "let this process read the file");
   }
-  return asked +
+  return request +
          "the system said: " + (data.empty() ? "nothing, the file is empty" : quoted(data)) +
          "\n"
          "to change: unmount what hides the kernel's own file, which has a list such as 0-3,8";

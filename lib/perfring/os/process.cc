@@ -120,10 +120,10 @@ int error_of_start(int socket) noexcept {
     flags = MSG_DONTWAIT;  // the child has ended, and any words that it sent are there
   }
   for (const bool begins : {true, false}) {
-    const auto said = receive(socket, flags);
-    if (!said) return said.error().value();
-    if (!*said) return begins ? ESRCH : 0;
-    if (**said != 0) return **said;
+    const auto reply = receive(socket, flags);
+    if (!reply) return reply.error().value();
+    if (!*reply) return begins ? ESRCH : 0;
+    if (**reply != 0) return **reply;
   }
   return 0;
 }
@@ -137,9 +137,9 @@ int become(char* const* words, int (*prepare)(void*), void* of, int socket) noex
   if (error == 0) {
     const auto go = receive(socket);
     if (go && !*go) return kNotRun;
-    const auto told = go ? send(socket, 0) : std::unexpected(go.error());
-    if (told) ::execvp(words[0], words);
-    error = told ? errno : told.error().value();
+    const auto confirmed = go ? send(socket, 0) : std::unexpected(go.error());
+    if (confirmed) ::execvp(words[0], words);
+    error = confirmed ? errno : confirmed.error().value();
   }
   static_cast<void>(send(socket, error));
   return kNotRun;
@@ -206,14 +206,14 @@ Result<Process> Process::adopt(pid_t id) noexcept {
 Process& Process::operator=(Process&& other) noexcept {
   std::swap(id_, other.id_);
   std::swap(owner_, other.owner_);
-  std::swap(runs_on_, other.runs_on_);
+  std::swap(keeps_running_, other.keeps_running_);
   std::swap(ref_, other.ref_);
   std::swap(end_, other.end_);
   return *this;
 }
 
 Process::~Process() {
-  if (!is_held() || runs_on_) return;
+  if (!is_held() || keeps_running_) return;
   // A child that this process may not signal may run forever: do not wait for it.
   if (const auto sent = signal(SIGKILL); sent || sent.error() == std::errc::no_such_process) {
     static_cast<void>(wait());
@@ -317,7 +317,7 @@ Result<Command> Command::fork_to(const std::vector<std::string>& words, int (*pr
 
 Result<void> Command::start() noexcept {
   if (process_.id() == 0) return failed(ESRCH);
-  if (!waits()) return {};
+  if (!is_waiting()) return {};
   if (!process_.is_owner()) return failed(ECHILD);
   const Fd go = std::move(go_);
   const auto error = error_of_start(go.get());

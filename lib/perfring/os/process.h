@@ -97,10 +97,10 @@ class Process {
   // Does the same without waiting: nullopt while the child runs, and without a child.
   std::optional<Result<int> > poll() noexcept;
   // Sets the child's end, for a caller that has reaped it by wait_any().
-  void reaped(int status) noexcept { end_ = status; }
+  void set_end(int status) noexcept { end_ = status; }
 
   // Keeps the destructor from ending the child.
-  void let_run_on() noexcept { runs_on_ = true; }
+  void keep_running() noexcept { keeps_running_ = true; }
 
  private:
   static Result<Process> fork_to(int (*body)(void*), void* of);
@@ -110,7 +110,7 @@ class Process {
 
   pid_t id_ = 0;  // names the child as long as end_ is empty; 0 without a child
   pid_t owner_ = 0;
-  bool runs_on_ = false;
+  bool keeps_running_ = false;
   ProcessRef ref_;  // none if the kernel has no pidfds
   std::optional<Result<int> > end_;
 };
@@ -130,7 +130,7 @@ class Command {
 
   Command() = default;
 
-  bool waits() const noexcept { return go_.get() >= 0; }
+  bool is_waiting() const noexcept { return go_.get() >= 0; }
   // Lets the child call execve(2), once; later calls do nothing. Errors: those of `prepare` and of
   // execve(2); ESRCH if the child had ended before, or there is none. After these errors the child
   // has been reaped. ECHILD in a process that the owner has forked. start() waits for execve(2)
@@ -157,7 +157,7 @@ struct Waited {
 };
 // Calls wait4(2) for any child or tracee, threads included, in a process that supervises others.
 // Returns nullopt if WNOHANG is among `options` and none has changed; ECHILD if there are none. If
-// the child of a Process has ended, the caller must tell that Process (Process::reaped()).
+// the child of a Process has ended, the caller must tell that Process (Process::set_end()).
 Result<std::optional<Waited> > wait_any(int options) noexcept;
 // Waits for one tracee. ESRCH if `id` is not positive.
 Result<int> wait_tracee(pid_t id) noexcept;

@@ -61,8 +61,8 @@ struct Pipe {
   }
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
-  int tell(pid_t id) const { return ::write(ends[1], &id, sizeof id) == sizeof id ? 0 : 1; }
-  pid_t told() const {
+  int send_id(pid_t id) const { return ::write(ends[1], &id, sizeof id) == sizeof id ? 0 : 1; }
+  pid_t receive_id() const {
     pid_t id = 0;
     return ::read(ends[0], &id, sizeof id) == sizeof id ? id : 0;
   }
@@ -240,7 +240,7 @@ TEST(ProcessTest, OneThatMayNotBeKilledIsNotWaitedFor) {
     auto child = Process::fork([&] {
       // PR_SET_PDEATHSIG needs the parent's permission, too.
       ::close(pipe.ends[1]);
-      return pipe.told() == 0 ? 0 : 1;
+      return pipe.receive_id() == 0 ? 0 : 1;
     });
     if (!child || ::setuid(65534) != 0) return 1;
     if (child->signal(SIGKILL).error() != std::errc::operation_not_permitted) return 2;
@@ -256,7 +256,7 @@ TEST(ProcessTest, OneThatMayRunOnIsLeftAlone) {
   pid_t id = 0;
   {
     Process child = paused();
-    child.let_run_on();
+    child.keep_running();
     id = child.id();
     ref = *ProcessRef::open(id);
   }
@@ -281,7 +281,7 @@ Process leader_of_a_group(const Pipe& pipe) {
   auto leader = Process::fork([&] {
     ::setsid();
     auto member = Process::fork(pause_forever);
-    if (!member || pipe.tell(member->id()) != 0) return 1;
+    if (!member || pipe.send_id(member->id()) != 0) return 1;
     return pause_forever();
   });
   EXPECT_TRUE(leader);
@@ -291,7 +291,7 @@ Process leader_of_a_group(const Pipe& pipe) {
 void expect_that_its_group_ends() {
   const Pipe pipe;
   Process leader = leader_of_a_group(pipe);
-  const auto member = ProcessRef::open(pipe.told());
+  const auto member = ProcessRef::open(pipe.receive_id());
   ASSERT_TRUE(member);
   ASSERT_TRUE(leader.signal_group(SIGKILL));
   EXPECT_TRUE(comes_true([&] { return member->has_ended(); }));
@@ -307,7 +307,7 @@ TEST(ProcessTest, ItsGroupIsSignalled) {
 TEST(ProcessTest, AReapedLeadersGroupIsItsOwnOrNobodys) {
   const Pipe pipe;
   Process leader = leader_of_a_group(pipe);
-  const auto member = ProcessRef::open(pipe.told());
+  const auto member = ProcessRef::open(pipe.receive_id());
   ASSERT_TRUE(member && leader.signal(SIGKILL) && leader.wait());
   const auto signalled = leader.signal_group(SIGKILL);
   if (!signalled) {
@@ -329,11 +329,11 @@ int adopt_an_orphan() {
   const Pipe pipe;
   auto parent = Process::fork([&] {
     auto orphan = Process::fork(pause_forever);
-    if (orphan) orphan->let_run_on();
-    return orphan ? pipe.tell(orphan->id()) : 1;
+    if (orphan) orphan->keep_running();
+    return orphan ? pipe.send_id(orphan->id()) : 1;
   });
   if (!parent || !parent->wait()) return 1;
-  auto orphan = Process::adopt(pipe.told());
+  auto orphan = Process::adopt(pipe.receive_id());
   if (!orphan || !orphan->signal(SIGTERM)) return 2;
   return orphan->wait() == SIGTERM ? 7 : 3;
 }
@@ -373,7 +373,7 @@ bool refuse_signals_to_groups() {
 bool its_group_ends() {
   const Pipe pipe;
   Process leader = leader_of_a_group(pipe);
-  pipe.told();
+  pipe.receive_id();
   return leader.signal_group(SIGKILL) && leader.wait() == SIGKILL;
 }
 
@@ -415,10 +415,10 @@ bool stranger_gets(pid_t id, Pipe& lives) {
     std::ofstream{"/proc/sys/kernel/ns_last_pid"} << id - 1;
     auto stranger = Process::fork([] { return ::setsid(), pause_forever(); });
     if (!stranger) return 1;
-    stranger->let_run_on();
-    return pipe.tell(stranger->id());
+    stranger->keep_running();
+    return pipe.send_id(stranger->id());
   });
-  if (!parent || parent->wait() != 0 || pipe.told() != id) return false;
+  if (!parent || parent->wait() != 0 || pipe.receive_id() != id) return false;
   ::close(std::exchange(lives.ends[1], -1));
   return true;
 }
@@ -464,11 +464,11 @@ int none() {
 TEST(CommandTest, WaitsForItsStart) {
   auto command = Command::fork({"true"}, none);
   ASSERT_TRUE(command);
-  EXPECT_TRUE(command->waits());
+  EXPECT_TRUE(command->is_waiting());
   ::usleep(50'000);
   EXPECT_FALSE(command->process().has_ended());
   EXPECT_TRUE(command->start());
-  EXPECT_FALSE(command->waits());
+  EXPECT_FALSE(command->is_waiting());
   EXPECT_EQ(command->process().wait(), 0);
   EXPECT_TRUE(command->start()) << "a second start does nothing";
 }
@@ -513,12 +513,12 @@ TEST(CommandTest, OneThatWaitsEndsWithItsParent) {
   EXPECT_EQ(exit_code_of([&] {
               auto command = Command::fork({"true"}, none);
               if (!command) return 1;
-              command->process().let_run_on();
-              if (pipe.tell(command->process().id()) != 0) return 1;
+              command->process().keep_running();
+              if (pipe.send_id(command->process().id()) != 0) return 1;
               ::_exit(0);  // as in a crash: nothing is destroyed
             }),
             0);
-  const pid_t id = pipe.told();
+  const pid_t id = pipe.receive_id();
   ASSERT_GT(id, 0);
   EXPECT_TRUE(comes_true([&] {
     const auto ref = ProcessRef::open(id);

@@ -70,9 +70,9 @@ Result<void> perf_event_pause_output(int fd, bool paused) noexcept {
 
 Result<std::uint64_t> perf_event_lost(int fd) noexcept {
   std::uint64_t value_and_lost[2];
-  const ssize_t got = ::read(fd, value_and_lost, sizeof(value_and_lost));
-  if (got < 0) return unexpected_errno();
-  if (got == static_cast<ssize_t>(sizeof(value_and_lost))) return value_and_lost[1];
+  const ssize_t length = ::read(fd, value_and_lost, sizeof(value_and_lost));
+  if (length < 0) return unexpected_errno();
+  if (length == static_cast<ssize_t>(sizeof(value_and_lost))) return value_and_lost[1];
   return std::unexpected(std::make_error_code(std::errc::operation_not_supported));
 }
 

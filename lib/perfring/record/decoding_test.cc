@@ -15,22 +15,22 @@
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {
 namespace {
 
 using perfring::testing::FakeRing;
-using testing::Decoded;
+using testing::DecodedRecord;
 using testing::Guarded;
-using testing::Made;
+using testing::RecordBuilder;
 using testing::sampling;
 using testing::trailing;
 
 TEST(RecordFromCursorTest, EachRecordIsDecodedWhereverTheRingEnds) {
   const std::vector<std::byte> comm =
-      Made{PERF_RECORD_COMM}.u32(1).u32(2).text("a command").bytes();
-  const std::vector<std::byte> lost = Made{PERF_RECORD_LOST}.u64(3).u64(4).bytes();
+      RecordBuilder{PERF_RECORD_COMM}.u32(1).u32(2).text("a command").bytes();
+  const std::vector<std::byte> lost = RecordBuilder{PERF_RECORD_LOST}.u64(3).u64(4).bytes();
   const Layout layout{sampling(0)};
   for (std::size_t before_end = 8; before_end <= comm.size() + lost.size(); before_end += 8) {
     FakeRing fake{65536, 65536 - before_end};
@@ -60,8 +60,8 @@ TEST(RecordFromCursorTest, EachRecordIsDecodedWhereverTheRingEnds) {
 class RecordLayoutsTest : public ::testing::Test {
  protected:
   // Decodes in memory_, so that the views' memory outlives them.
-  const Any& decoded(const Made& made) {
-    memory_.place(made.bytes());
+  const Any& decoded(const RecordBuilder& builder) {
+    memory_.place(builder.bytes());
     any_ = decode(memory_.bytes(), layouts_);
     return any_;
   }
@@ -75,33 +75,34 @@ class RecordLayoutsTest : public ::testing::Test {
 };
 
 TEST_F(RecordLayoutsTest, ASamplesIdentifierIsAt8) {
-  const auto& first = std::get<Sample>(decoded(Made{PERF_RECORD_SAMPLE}.u64(7).u64(1).u64(7)));
+  const auto& first =
+      std::get<Sample>(decoded(RecordBuilder{PERF_RECORD_SAMPLE}.u64(7).u64(1).u64(7)));
   EXPECT_EQ(first.addr(), 1U);
   EXPECT_FALSE(first.time());
   const auto& second =
-      std::get<Sample>(decoded(Made{PERF_RECORD_SAMPLE}.u64(9).u64(1).u32(2).u32(0)));
+      std::get<Sample>(decoded(RecordBuilder{PERF_RECORD_SAMPLE}.u64(9).u64(1).u32(2).u32(0)));
   EXPECT_EQ(second.time(), 1U);
   EXPECT_EQ(second.cpu(), 2U);
   EXPECT_FALSE(second.addr());
 }
 
 TEST_F(RecordLayoutsTest, AnyOtherRecordsIdentifierIsInItsLast8Bytes) {
-  Made lost{PERF_RECORD_LOST};
+  RecordBuilder lost{PERF_RECORD_LOST};
   lost.u64(7).u64(5).u64(1234).u32(3).u32(0).u64(12);
   const auto& record = std::get<Lost>(decoded(lost));
   EXPECT_EQ(record.lost(), 5U);
   EXPECT_EQ(record.sample_id().time(), 1234U);
   EXPECT_EQ(record.sample_id().cpu(), 3U);
-  Made other{PERF_RECORD_LOST};
+  RecordBuilder other{PERF_RECORD_LOST};
   other.u64(9).u64(5).u64(7).u64(7);
   EXPECT_EQ(std::get<Lost>(decoded(other)).sample_id().id(), 7U);
 }
 
 // R28: the fields of each record that the kernel may have made too long.
-const std::array<Made, 3> kTooLong{
-    Made{PERF_RECORD_KSYMBOL}.u64(1).u32(2).u16(1).u16(0).text("bpf_prog_1"),
-    Made{PERF_RECORD_BPF_EVENT}.u16(1).u16(0).u32(3).u64(4),
-    Made{PERF_RECORD_TEXT_POKE}.u64(1).u16(3).u16(1).u32(0x2010),
+const std::array<RecordBuilder, 3> kTooLong{
+    RecordBuilder{PERF_RECORD_KSYMBOL}.u64(1).u32(2).u16(1).u16(0).text("bpf_prog_1"),
+    RecordBuilder{PERF_RECORD_BPF_EVENT}.u16(1).u16(0).u32(3).u64(4),
+    RecordBuilder{PERF_RECORD_TEXT_POKE}.u64(1).u16(3).u16(1).u32(0x2010),
 };
 
 const SideBand& side_band(const Any& any) {
@@ -111,12 +112,12 @@ const SideBand& side_band(const Any& any) {
 }
 
 TEST(RecordSampleIdTest, IsRightBehindTheFieldsOfARecordThatIsTooLong) {
-  for (Made made : kTooLong) {
-    made.u64(1234).u32(3).u32(0);
+  for (RecordBuilder builder : kTooLong) {
+    builder.u64(1234).u32(3).u32(0);
     for (const std::size_t more : {0U, 8U, 40U}) {
-      Made longer = made;
+      RecordBuilder longer = builder;
       longer.run(more, 0x70);
-      const Decoded decoded{longer, trailing(PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)};
+      const DecodedRecord decoded{longer, trailing(PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)};
       const SideBand& record = side_band(decoded.any());
       EXPECT_EQ(record.sample_id().time(), 1234U);
       EXPECT_EQ(record.sample_id().cpu(), 3U);
@@ -131,9 +132,9 @@ TEST(RecordSampleIdTest, IsRightBehindTheFieldsOfARecordThatIsTooLong) {
 
 // The bytes after sample_id may be an older record's.
 TEST_F(RecordLayoutsTest, ARecordThatIsTooLongHasItsIdentifierRightBehindItsFields) {
-  for (Made made : kTooLong) {
-    made.u64(1234).u32(3).u32(0).u64(12).u64(0).u64(7);
-    const SideBand& record = side_band(decoded(made));
+  for (RecordBuilder builder : kTooLong) {
+    builder.u64(1234).u32(3).u32(0).u64(12).u64(0).u64(7);
+    const SideBand& record = side_band(decoded(builder));
     EXPECT_EQ(&record.layout(), &time_);
     EXPECT_EQ(record.sample_id().time(), 1234U);
     EXPECT_EQ(record.sample_id().identifier(), 12U);
@@ -141,7 +142,7 @@ TEST_F(RecordLayoutsTest, ARecordThatIsTooLongHasItsIdentifierRightBehindItsFiel
 }
 
 TEST_F(RecordLayoutsTest, ARecordOfAnotherEventIsKeptUninterpreted) {
-  const auto& unknown = std::get<Unknown>(decoded(Made{PERF_RECORD_SAMPLE}.u64(8).u64(1)));
+  const auto& unknown = std::get<Unknown>(decoded(RecordBuilder{PERF_RECORD_SAMPLE}.u64(8).u64(1)));
   EXPECT_EQ(unknown.header().type, unsigned{PERF_RECORD_SAMPLE});
   EXPECT_EQ(unknown.rest().size(), 16U);
   EXPECT_FALSE(unknown.sample_id().identifier());
@@ -150,23 +151,24 @@ TEST_F(RecordLayoutsTest, ARecordOfAnotherEventIsKeptUninterpreted) {
 // R25
 TEST_F(RecordLayoutsTest, ASampleWithAnotherIdIsOfTheStrayLayout) {
   const Layouts layouts = Layouts::over(entries_, &time_).value();
-  const auto decode_made = [&](const Made& made) {
-    memory_.place(made.bytes());
+  const auto decode_built = [&](const RecordBuilder& builder) {
+    memory_.place(builder.bytes());
     return decode(memory_.bytes(), layouts);
   };
-  const Any stray = decode_made(Made{PERF_RECORD_SAMPLE}.u64(8).u64(1).u32(2).u32(0));
+  const Any stray = decode_built(RecordBuilder{PERF_RECORD_SAMPLE}.u64(8).u64(1).u32(2).u32(0));
   EXPECT_EQ(std::get<Sample>(stray).time(), 1U);
   EXPECT_EQ(&std::get<Sample>(stray).layout(), &time_);
-  const Any known = decode_made(Made{PERF_RECORD_SAMPLE}.u64(7).u64(1).u64(7));
+  const Any known = decode_built(RecordBuilder{PERF_RECORD_SAMPLE}.u64(7).u64(1).u64(7));
   EXPECT_EQ(&std::get<Sample>(known).layout(), &addr_);
-  const Any lost = decode_made(Made{PERF_RECORD_LOST}.u64(7).u64(5).u64(1234).u64(3).u64(8));
+  const Any lost =
+      decode_built(RecordBuilder{PERF_RECORD_LOST}.u64(7).u64(5).u64(1234).u64(3).u64(8));
   EXPECT_TRUE(std::holds_alternative<Unknown>(lost)) << "its id is always its own";
 }
 
 TEST_F(RecordLayoutsTest, WithoutRoomForAnIdentifierARecordIsMalformed) {
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_SWITCH}) {
-    EXPECT_STREQ(std::get<Malformed>(decoded(Made{type})).field, "identifier");
-    EXPECT_STREQ(std::get<Malformed>(decoded(Made{type}.u32(7))).field, "identifier");
+    EXPECT_STREQ(std::get<Malformed>(decoded(RecordBuilder{type})).field, "identifier");
+    EXPECT_STREQ(std::get<Malformed>(decoded(RecordBuilder{type}.u32(7))).field, "identifier");
   }
   EXPECT_STREQ(std::get<Malformed>(decode({}, layouts_)).field, "header");
 }
@@ -222,9 +224,9 @@ std::uint64_t sum(const Any& any) {
 }
 
 // Decodes a record while its length at `offset` alternates between right and far too large.
-void stays_inside(const perf_event_attr& attr, const Made& made, std::size_t offset,
+void stays_inside(const perf_event_attr& attr, const RecordBuilder& builder, std::size_t offset,
                   std::uint64_t right, std::uint64_t wrong) {
-  const Guarded memory{made.bytes()};
+  const Guarded memory{builder.bytes()};
   const Layout layout{attr};
   std::uint64_t whole = 0;
   std::uint64_t malformed = 0;
@@ -247,32 +249,33 @@ void stays_inside(const perf_event_attr& attr, const Made& made, std::size_t off
 
 TEST(RecordOnceTest, ACallchainsLengthIsLoadedOnce) {
   SKIP_UNDER_TSAN();
-  stays_inside(sampling(PERF_SAMPLE_CALLCHAIN), Made{PERF_RECORD_SAMPLE}.u64(2).u64(3).u64(4), 8, 2,
-               8000);
+  stays_inside(sampling(PERF_SAMPLE_CALLCHAIN),
+               RecordBuilder{PERF_RECORD_SAMPLE}.u64(2).u64(3).u64(4), 8, 2, 8000);
 }
 
 TEST(RecordOnceTest, AGroupsLengthIsLoadedOnce) {
   SKIP_UNDER_TSAN();
   perf_event_attr attr = sampling(PERF_SAMPLE_READ);
   attr.read_format = PERF_FORMAT_GROUP;
-  stays_inside(attr, Made{PERF_RECORD_SAMPLE}.u64(2).u64(3).u64(4), 8, 2, 8000);
+  stays_inside(attr, RecordBuilder{PERF_RECORD_SAMPLE}.u64(2).u64(3).u64(4), 8, 2, 8000);
 }
 
 TEST(RecordOnceTest, ABranchStacksLengthIsLoadedOnce) {
   SKIP_UNDER_TSAN();
   stays_inside(sampling(PERF_SAMPLE_BRANCH_STACK),
-               Made{PERF_RECORD_SAMPLE}.u64(1).u64(3).u64(4).u64(0), 8, 1, 2000);
+               RecordBuilder{PERF_RECORD_SAMPLE}.u64(1).u64(3).u64(4).u64(0), 8, 1, 2000);
 }
 
 TEST(RecordOnceTest, AStacksLengthIsLoadedOnce) {
   SKIP_UNDER_TSAN();
-  stays_inside(sampling(PERF_SAMPLE_STACK_USER), Made{PERF_RECORD_SAMPLE}.u64(8).u64(3).u64(4), 8,
-               8, 60000);
+  stays_inside(sampling(PERF_SAMPLE_STACK_USER),
+               RecordBuilder{PERF_RECORD_SAMPLE}.u64(8).u64(3).u64(4), 8, 8, 60000);
 }
 
 TEST(RecordOnceTest, AuxDatasLengthIsLoadedOnce) {
   SKIP_UNDER_TSAN();
-  stays_inside(sampling(PERF_SAMPLE_AUX), Made{PERF_RECORD_SAMPLE}.u64(8).u64(3), 8, 8, 60000);
+  stays_inside(sampling(PERF_SAMPLE_AUX), RecordBuilder{PERF_RECORD_SAMPLE}.u64(8).u64(3), 8, 8,
+               60000);
 }
 
 TEST(RecordOnceTest, ARawSizeIsLoadedOnce) {
@@ -282,26 +285,27 @@ TEST(RecordOnceTest, ARawSizeIsLoadedOnce) {
     std::memcpy(&word, &size, sizeof size);
     return word;
   };
-  stays_inside(sampling(PERF_SAMPLE_RAW), Made{PERF_RECORD_SAMPLE}.u32(4).u32(0), 8, halves(4),
-               halves(60000));
+  stays_inside(sampling(PERF_SAMPLE_RAW), RecordBuilder{PERF_RECORD_SAMPLE}.u32(4).u32(0), 8,
+               halves(4), halves(60000));
 }
 
 TEST(RecordOnceTest, NamespacesLengthIsLoadedOnce) {
   SKIP_UNDER_TSAN();
-  stays_inside(sampling(0), Made{PERF_RECORD_NAMESPACES}.u64(0).u64(1).u64(3).u64(4), 16, 1, 4000);
+  stays_inside(sampling(0), RecordBuilder{PERF_RECORD_NAMESPACES}.u64(0).u64(1).u64(3).u64(4), 16,
+               1, 4000);
 }
 
 TEST(RecordOnceTest, TheHeadersSizeIsLoadedOnce) {
   SKIP_UNDER_TSAN();
   perf_event_header right{PERF_RECORD_LOST, 0, 24};
   perf_event_header wrong{PERF_RECORD_LOST, 0, 60000};
-  stays_inside(sampling(0), Made{PERF_RECORD_LOST}.u64(0).u64(1), 0,
+  stays_inside(sampling(0), RecordBuilder{PERF_RECORD_LOST}.u64(0).u64(1), 0,
                std::bit_cast<std::uint64_t>(right), std::bit_cast<std::uint64_t>(wrong));
 }
 
 TEST(RecordOnceTest, AStringThatLosesItsNulIsStillInside) {
   SKIP_UNDER_TSAN();
-  stays_inside(sampling(0), Made{PERF_RECORD_COMM}.u32(1).u32(1).u64(0), 16, 0, ~0ULL);
+  stays_inside(sampling(0), RecordBuilder{PERF_RECORD_COMM}.u32(1).u32(1).u64(0), 16, 0, ~0ULL);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class Layouts {
   }
   // Returns the layout of the event with the id in the sample_id that begins at offset `begin` of
   // the record. Null if no event has that id.
-  const Layout* find_behind(Bytes record, std::size_t begin) const noexcept {
+  const Layout* find_after(Bytes record, std::size_t begin) const noexcept {
     for (const Entry& entry : entries_) {
       const std::size_t end = begin + entry.layout->sample_id_size();
       if (end > record.size()) continue;
@@ -77,7 +77,7 @@ namespace internal {
 
 // Returns the offset of sample_id in a record that the kernel may have made too long (R28); 0 for
 // other records.
-inline std::size_t behind_fields(const Raw& none) noexcept {
+inline std::size_t after_fields(const Raw& none) noexcept {
   const auto end_of = [&](const SideBand& view) {
     return static_cast<std::size_t>(view.rest().data() - none.bytes.data());
   };
@@ -89,8 +89,8 @@ inline std::size_t behind_fields(const Raw& none) noexcept {
 }
 
 inline const Layout* layout_of_side_band(const Raw& none, const Layouts& layouts) noexcept {
-  const std::size_t begin = behind_fields(none);
-  const Layout* const layout = begin == 0 ? nullptr : layouts.find_behind(none.bytes, begin);
+  const std::size_t begin = after_fields(none);
+  const Layout* const layout = begin == 0 ? nullptr : layouts.find_after(none.bytes, begin);
   const std::byte* const last = none.bytes.data() + none.bytes.size() - 8;
   return layout != nullptr ? layout : layouts.find(load_once<std::uint64_t>(last));
 }

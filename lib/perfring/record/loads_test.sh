@@ -84,7 +84,7 @@ extern "C" std::size_t text(const event::TextField& field, const std::byte* at, 
 }
 extern "C" void frame(record::Frames::Iterator& at) { ++at; }
 extern "C" const record::Layout* behind(const record::Layouts& layouts, const std::byte* at) {
-  return layouts.find_behind(Bytes{at, 64}, 8);
+  return layouts.find_after(Bytes{at, 64}, 8);
 }
 '
 compile clang-19 --target=x86_64-linux-gnu

@@ -33,7 +33,7 @@ class AnyMmap : public SideBand {
   using SideBand::SideBand;
 
  protected:
-  internal::Walk behind_pgoff() const noexcept {
+  internal::Walk after_pgoff() const noexcept {
     internal::Walk walk = this->walk();
     walk.pass(4, "pid");
     walk.pass(4, "tid");
@@ -50,7 +50,7 @@ class Mmap : public AnyMmap {
 
   using AnyMmap::AnyMmap;
   const char* parse() noexcept {
-    internal::Walk walk = behind_pgoff();
+    internal::Walk walk = after_pgoff();
     filename_ = walk.string("filename");
     return end_of(walk);
   }
@@ -77,7 +77,7 @@ class Mmap2 : public AnyMmap {
 
   using AnyMmap::AnyMmap;
   const char* parse() noexcept {
-    internal::Walk walk = behind_pgoff();
+    internal::Walk walk = after_pgoff();
     parse_file(walk);
     walk.pass(4, "prot");
     walk.pass(4, "flags");
@@ -134,7 +134,7 @@ class Ksymbol : public SideBand {
     walk.pass(2, "ksym_type");
     walk.pass(2, "flags");
     name_ = walk.string("name");
-    return end_behind_sample_id(walk);
+    return end_after_sample_id(walk);
   }
 
  private:
@@ -155,7 +155,7 @@ class BpfEvent : public SideBand {
     walk.pass(2, "flags");
     walk.pass(4, "id");
     walk.pass(8, "tag");
-    return end_behind_sample_id(walk);
+    return end_after_sample_id(walk);
   }
 };
 
@@ -177,7 +177,7 @@ class TextPoke : public SideBand {
     old_ = walk.units(old_len, 1, "bytes");
     new_ = walk.units(new_len, 1, "bytes");
     walk.align();
-    return end_behind_sample_id(walk);
+    return end_after_sample_id(walk);
   }
 
  private:

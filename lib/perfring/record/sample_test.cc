@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "perfring/testing/made.h"
+#include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {
 namespace {
 
-using testing::Decoded;
+using testing::DecodedRecord;
 using testing::hex;
-using testing::Made;
+using testing::RecordBuilder;
 using testing::sampling;
 using testing::trailing;
 
@@ -55,10 +55,10 @@ const std::vector<Part>& parts() {
   return all;
 }
 
-Made zeroes(std::size_t size) {
-  Made made{PERF_RECORD_SAMPLE};
-  for (std::size_t i = 0; i < size; ++i) made.u8(0);
-  return made;
+RecordBuilder zeroes(std::size_t size) {
+  RecordBuilder builder{PERF_RECORD_SAMPLE};
+  for (std::size_t i = 0; i < size; ++i) builder.u8(0);
+  return builder;
 }
 
 TEST(RecordSampleTest, NamesTheFirstFieldThatDoesNotFit) {
@@ -67,23 +67,23 @@ TEST(RecordSampleTest, NamesTheFirstFieldThatDoesNotFit) {
   std::size_t at = 0;
   for (const Part& part : parts()) {
     for (std::size_t size = at; size < at + part.size; ++size) {
-      EXPECT_EQ((Decoded{zeroes(size), sampling(all)}.malformed()), part.field) << size;
+      EXPECT_EQ((DecodedRecord{zeroes(size), sampling(all)}.malformed()), part.field) << size;
     }
     at += part.size;
   }
-  EXPECT_EQ((Decoded{zeroes(at), sampling(all)}.malformed()), "");
+  EXPECT_EQ((DecodedRecord{zeroes(at), sampling(all)}.malformed()), "");
 }
 
 TEST(RecordSampleTest, EachFieldAloneStandsBehindTheHeader) {
   for (const Part& part : parts()) {
-    EXPECT_EQ((Decoded{zeroes(part.size - 1), sampling(part.bit)}.malformed()), part.field);
-    const Decoded decoded{zeroes(part.size + 3), sampling(part.bit)};
+    EXPECT_EQ((DecodedRecord{zeroes(part.size - 1), sampling(part.bit)}.malformed()), part.field);
+    const DecodedRecord decoded{zeroes(part.size + 3), sampling(part.bit)};
     EXPECT_EQ(decoded.as<Sample>().rest().size(), 3U) << part.field;
   }
 }
 
 TEST(RecordSampleTest, FieldsThatAreNotSelectedAreAbsent) {
-  const Decoded decoded{zeroes(0), sampling(0)};
+  const DecodedRecord decoded{zeroes(0), sampling(0)};
   const auto& s = decoded.as<Sample>();
   EXPECT_FALSE(s.identifier() || s.ip() || s.pid() || s.tid() || s.time() || s.addr() || s.id());
   EXPECT_FALSE(s.stream_id() || s.cpu() || s.res() || s.period() || s.values() || s.callchain());
@@ -96,11 +96,11 @@ TEST(RecordSampleTest, RegistersAreAsManyAsTheMaskHasBits) {
   perf_event_attr attr = sampling(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR);
   attr.sample_regs_user = ~0ULL;  // XMM registers have two bits each
   attr.sample_regs_intr = 1ULL << 63;
-  Made made{PERF_RECORD_SAMPLE};
-  made.u64(PERF_SAMPLE_REGS_ABI_64);
-  for (std::uint64_t i = 0; i < 64; ++i) made.u64(100 + i);
-  made.u64(PERF_SAMPLE_REGS_ABI_64).u64(7);
-  const Decoded decoded{made, attr};
+  RecordBuilder builder{PERF_RECORD_SAMPLE};
+  builder.u64(PERF_SAMPLE_REGS_ABI_64);
+  for (std::uint64_t i = 0; i < 64; ++i) builder.u64(100 + i);
+  builder.u64(PERF_SAMPLE_REGS_ABI_64).u64(7);
+  const DecodedRecord decoded{builder, attr};
   EXPECT_EQ(decoded.as<Sample>().regs_user()->regs().size(), 64U);
   EXPECT_EQ(decoded.as<Sample>().regs_user()->reg(0), 100U);
   EXPECT_EQ(decoded.as<Sample>().regs_user()->reg(63), 163U);
@@ -118,39 +118,39 @@ TEST(RecordSampleTest, ABranchsFlagsAreTheUapisBitFields) {
   entry.type = 9;
   entry.spec = 2;
   entry.priv = 3;
-  Made made{PERF_RECORD_SAMPLE};
-  made.u64(1);
+  RecordBuilder builder{PERF_RECORD_SAMPLE};
+  builder.u64(1);
   for (const std::byte byte : std::as_bytes(std::span{&entry, 1})) {
-    made.u8(std::to_integer<std::uint8_t>(byte));
+    builder.u8(std::to_integer<std::uint8_t>(byte));
   }
-  const Decoded decoded{made, sampling(PERF_SAMPLE_BRANCH_STACK)};
-  const perf_branch_entry got = (*decoded.as<Sample>().branch_stack())[0];
-  EXPECT_EQ(got.from, 1U);
-  EXPECT_EQ(got.to, 2U);
-  EXPECT_EQ(got.mispred, 1U);
-  EXPECT_EQ(got.predicted, 0U);
-  EXPECT_EQ(got.cycles, 0xabcU);
-  EXPECT_EQ(got.type, 9U);
-  EXPECT_EQ(got.spec, 2U);
-  EXPECT_EQ(got.priv, 3U);
+  const DecodedRecord decoded{builder, sampling(PERF_SAMPLE_BRANCH_STACK)};
+  const perf_branch_entry branch = (*decoded.as<Sample>().branch_stack())[0];
+  EXPECT_EQ(branch.from, 1U);
+  EXPECT_EQ(branch.to, 2U);
+  EXPECT_EQ(branch.mispred, 1U);
+  EXPECT_EQ(branch.predicted, 0U);
+  EXPECT_EQ(branch.cycles, 0xabcU);
+  EXPECT_EQ(branch.type, 9U);
+  EXPECT_EQ(branch.spec, 2U);
+  EXPECT_EQ(branch.priv, 3U);
 }
 
 // T14: the record's end tells whether hw_idx is there, unless both readings fit.
 TEST(RecordSampleTest, AnEmptyBranchStackIsTakenByTheRecordsEnd) {
   perf_event_attr attr = sampling(PERF_SAMPLE_BRANCH_STACK);
   attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_HW_INDEX;
-  const Decoded later{Made{PERF_RECORD_SAMPLE}.u64(0).u64(5).u64(6), attr};
+  const DecodedRecord later{RecordBuilder{PERF_RECORD_SAMPLE}.u64(0).u64(5).u64(6), attr};
   EXPECT_EQ(later.as<Sample>().branch_stack()->hw_idx(), 5U) << "it is of none";
   EXPECT_EQ(later.as<Sample>().rest().size(), 8U);
   attr.sample_type |= PERF_SAMPLE_AUX;
-  const Decoded without{Made{PERF_RECORD_SAMPLE}.u64(0).u64(16).u64(0).u64(9), attr};
+  const DecodedRecord without{RecordBuilder{PERF_RECORD_SAMPLE}.u64(0).u64(16).u64(0).u64(9), attr};
   EXPECT_FALSE(without.as<Sample>().branch_stack()->hw_idx());
   EXPECT_EQ(without.as<Sample>().aux()->size(), 16U);
 }
 
 TEST(RecordSampleTest, FieldsOfUnknownBitsAreKept) {
   const std::uint64_t type = PERF_SAMPLE_IP | 1ULL << 40;
-  const Decoded decoded{Made{PERF_RECORD_SAMPLE}.u64(1).u64(2), sampling(type)};
+  const DecodedRecord decoded{RecordBuilder{PERF_RECORD_SAMPLE}.u64(1).u64(2), sampling(type)};
   EXPECT_EQ(decoded.as<Sample>().ip(), 1U);
   EXPECT_EQ(hex(decoded.as<Sample>().rest()).size(), 16U);
   EXPECT_EQ(decoded.as<Sample>().layout().sample_type(), type);
@@ -158,8 +158,8 @@ TEST(RecordSampleTest, FieldsOfUnknownBitsAreKept) {
 
 // A raw size that is not a multiple of 8 puts all following fields at odd addresses.
 TEST(RecordSampleTest, FieldsMayBeUnaligned) {
-  const Decoded decoded{
-      Made{PERF_RECORD_SAMPLE}.u32(3).run(3, 1).u64(0x1122334455667788).u64(1).u8(9),
+  const DecodedRecord decoded{
+      RecordBuilder{PERF_RECORD_SAMPLE}.u32(3).run(3, 1).u64(0x1122334455667788).u64(1).u8(9),
       sampling(PERF_SAMPLE_RAW | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_AUX)};
   EXPECT_EQ(decoded.as<Sample>().raw()->size(), 3U);
   EXPECT_EQ(decoded.as<Sample>().weight()->full, 0x1122334455667788U);
@@ -197,22 +197,22 @@ TEST(RecordReadValuesTest, EveryReadFormatTakesAsManyBytesAsItsFieldsDo) {
 }
 
 TEST(RecordMisuseTest, AnIndexOutOfRangeEndsTheProgram) {
-  Made made{PERF_RECORD_SAMPLE};
-  made.u64(1).u64(100);                                  // a group of one
-  made.u64(2).u64(101).u64(102);                         // ips
-  made.u64(1).u64(0).u64(113).u64(114).u64(0).u64(115);  // a branch, after hw_idx
+  RecordBuilder builder{PERF_RECORD_SAMPLE};
+  builder.u64(1).u64(100);                                  // a group of one
+  builder.u64(2).u64(101).u64(102);                         // ips
+  builder.u64(1).u64(0).u64(113).u64(114).u64(0).u64(115);  // a branch, after hw_idx
   perf_event_attr attr =
       sampling(PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK);
   attr.read_format = PERF_FORMAT_GROUP;
   attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_HW_INDEX | kBranchCounters;
-  const Decoded decoded{made, attr};
+  const DecodedRecord decoded{builder, attr};
   const auto& sample = decoded.as<Sample>();
   EXPECT_EQ((*sample.values())[0].value, 100U);
   EXPECT_EQ(sample.callchain()->ips()[1], 102U);
   EXPECT_EQ((*sample.branch_stack())[0].to, 114U);
   EXPECT_EQ(sample.branch_stack()->counters()[0], 115U);
-  const Decoded of_namespaces{Made{PERF_RECORD_NAMESPACES}.u32(1).u32(2).u64(1).u64(3).u64(4),
-                              sampling(0)};
+  const DecodedRecord of_namespaces{
+      RecordBuilder{PERF_RECORD_NAMESPACES}.u32(1).u32(2).u64(1).u64(3).u64(4), sampling(0)};
   const auto& namespaces = of_namespaces.as<Namespaces>();
   EXPECT_EQ(namespaces[0].inode, 4U);
   for (const std::size_t beyond : {std::size_t{2}, ~std::size_t{0}, ~std::size_t{0} / 8 + 1}) {
@@ -281,7 +281,8 @@ TEST(RecordMisuseTest, ReadValuesOfTooFewBytesAreRefused) {
 }
 
 TEST(RecordMisuseTest, AViewThatIsParsedAgainIsTheSame) {
-  const Decoded decoded{Made{PERF_RECORD_COMM}.u32(1).u32(2).text("again"), sampling(0)};
+  const DecodedRecord decoded{RecordBuilder{PERF_RECORD_COMM}.u32(1).u32(2).text("again"),
+                              sampling(0)};
   Comm comm = decoded.as<Comm>();
   EXPECT_EQ(comm.parse(), nullptr);
   EXPECT_EQ(comm.comm(), "again");

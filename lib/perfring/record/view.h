@@ -138,7 +138,7 @@ class SideBand : public View {
  protected:
   // Like end_of(), for a record that the kernel may have made too long: sample_id follows the
   // fields directly (R28).
-  const char* end_behind_sample_id(const internal::Walk& walk) noexcept {
+  const char* end_after_sample_id(const internal::Walk& walk) noexcept {
     const char* const field = end_of(walk);
     if (field == nullptr && sample_id_size_ != 0) {
       sample_id_begin_ = static_cast<std::uint16_t>(walk.at());

@@ -12,18 +12,18 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/seen.h"
 
 namespace perfring {
 namespace {
 
+using testing::CopiedEvent;
 using testing::drain;
 using ::testing::ElementsAre;
 using testing::FakeRing;
 using ::testing::IsEmpty;
 using testing::ring_over;
-using testing::Seen;
 
 constexpr std::size_t kPage = 4096;
 constexpr bool kLittle = std::endian::native == std::endian::little;
@@ -59,7 +59,7 @@ TEST(AyaRingTest, ReadFirstLost) {
                .data(),
            24);
   fake.advance(24);
-  EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::lost(0xCAFEBABE)));
+  EXPECT_THAT(drain(ring_over(fake)), ElementsAre(CopiedEvent::lost(0xCAFEBABE)));
 }
 
 TEST(AyaRingTest, ReadFirstSample) {
@@ -72,7 +72,7 @@ TEST(AyaRingTest, ReadFirstSample) {
   fake.advance(16);
   Ring<> ring = ring_over(fake);
   EXPECT_TRUE(ring.readable());
-  EXPECT_THAT(drain(ring), ElementsAre(Seen::sample(cafebabe())));
+  EXPECT_THAT(drain(ring), ElementsAre(CopiedEvent::sample(cafebabe())));
   EXPECT_FALSE(ring.readable());
 }
 
@@ -81,8 +81,8 @@ TEST(AyaRingTest, ReadManyWithManyReads) {
   fake.sample(cafebabe());
   fake.sample(badcafe());
   Ring<> ring = ring_over(fake);
-  EXPECT_THAT(drain(ring, 0), ElementsAre(Seen::sample(cafebabe())));
-  EXPECT_THAT(drain(ring, 0), ElementsAre(Seen::sample(badcafe())));
+  EXPECT_THAT(drain(ring, 0), ElementsAre(CopiedEvent::sample(cafebabe())));
+  EXPECT_THAT(drain(ring, 0), ElementsAre(CopiedEvent::sample(badcafe())));
   EXPECT_THAT(drain(ring), IsEmpty());
 }
 
@@ -91,20 +91,20 @@ TEST(AyaRingTest, ReadManyWithOneRead) {
   fake.sample(cafebabe());
   fake.sample(badcafe());
   EXPECT_THAT(drain(ring_over(fake)),
-              ElementsAre(Seen::sample(cafebabe()), Seen::sample(badcafe())));
+              ElementsAre(CopiedEvent::sample(cafebabe()), CopiedEvent::sample(badcafe())));
 }
 
 TEST(AyaRingTest, ReadLastSample) {
   FakeRing fake{kPage, kPage - 16};
   fake.sample(cafebabe());
-  EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(cafebabe())));
+  EXPECT_THAT(drain(ring_over(fake)), ElementsAre(CopiedEvent::sample(cafebabe())));
 }
 
 // The header ends at the ring's end; the raw size is at the ring's beginning.
 TEST(AyaRingTest, ReadWrappingSampleSize) {
   FakeRing fake{kPage, kPage - 8};
   fake.sample(cafebabe());
-  EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(cafebabe())));
+  EXPECT_THAT(drain(ring_over(fake)), ElementsAre(CopiedEvent::sample(cafebabe())));
   const auto raw_size = kLittle ? bytes_of({4, 0, 0, 0}) : bytes_of({0, 0, 0, 4});
   EXPECT_EQ(std::memcmp(fake.data().data(), raw_size.data(), 4), 0);
 }
@@ -116,15 +116,15 @@ TEST(AyaRingTest, ReadWrappingValue) {
                          ? bytes_of({0xee, 0xff, 0xc0, 0xbe, 0xba, 0xfe, 0xca, 0xba, 0, 1, 2, 3})
                          : bytes_of({0xba, 0xca, 0xfe, 0xba, 0xbe, 0xc0, 0xff, 0xee, 3, 2, 1, 0});
   fake.sample(value);
-  EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(value, 4)));
+  EXPECT_THAT(drain(ring_over(fake)), ElementsAre(CopiedEvent::sample(value, 4)));
 }
 
 // Records as kernels were observed to write them, byte for byte, in both byte orders.
 
+using testing::CopiedEvent;
 using testing::drain;
 using ::testing::ElementsAre;
 using testing::FakeRing;
-using testing::Seen;
 
 std::vector<std::byte> bytes(std::initializer_list<int> values) {
   std::vector<std::byte> result;
@@ -143,7 +143,7 @@ class Recorded {
     fake_.advance(record.size());
   }
   FakeRing& fake() { return fake_; }
-  std::vector<Seen> drained() { return drain(*Ring<>::over(fake_.page(), fake_.data())); }
+  std::vector<CopiedEvent> drained() { return drain(*Ring<>::over(fake_.page(), fake_.data())); }
 
  private:
   FakeRing fake_;
@@ -155,16 +155,15 @@ TEST(KernelRecordsTest, APayloadOf5BytesComesWithItsPadding) {
                  1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee},
                 {0, 0, 0, 9, 0, 1,    0,    0x18, 0,    0,    0,    0x0c,
                  1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee}};
-  EXPECT_THAT(
-      ring.drained(),
-      ElementsAre(Seen::sample(bytes({1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee}))));
+  EXPECT_THAT(ring.drained(), ElementsAre(CopiedEvent::sample(bytes(
+                                  {1, 2, 3, 4, 5, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee}))));
 }
 
 // A sample with an empty payload consists of padding.
 TEST(KernelRecordsTest, AnEmptyPayloadIsFourBytesOfPadding) {
   Recorded ring{{9, 0, 0, 0, 2, 0, 16, 0, 4, 0, 0, 0, 0xee, 0xee, 0xee, 0xee},
                 {0, 0, 0, 9, 0, 2, 0, 16, 0, 0, 0, 4, 0xee, 0xee, 0xee, 0xee}};
-  EXPECT_THAT(ring.drained(), ElementsAre(Seen::sample(bytes({0xee, 0xee, 0xee, 0xee}))));
+  EXPECT_THAT(ring.drained(), ElementsAre(CopiedEvent::sample(bytes({0xee, 0xee, 0xee, 0xee}))));
 }
 
 // The kernel writes a LOST in the same reservation as the next record that fits.
@@ -175,7 +174,8 @@ TEST(KernelRecordsTest, ALostIsDeliveredBeforeTheSampleThatBroughtIt) {
                   {0, 0, 0, 2,    0, 0, 0, 24, 0, 0, 0, 0,  0, 0, 0, 77, 0, 0, 0, 0,
                    0, 0, 1, 0x2a, 0, 0, 0, 9,  0, 1, 0, 16, 0, 0, 0, 4,  1, 2, 3, 4},
                   start};
-    EXPECT_THAT(ring.drained(), ElementsAre(Seen::lost(0x12a), Seen::sample(bytes({1, 2, 3, 4}))));
+    EXPECT_THAT(ring.drained(),
+                ElementsAre(CopiedEvent::lost(0x12a), CopiedEvent::sample(bytes({1, 2, 3, 4}))));
   }
 }
 
@@ -185,7 +185,7 @@ TEST(KernelRecordsTest, ALostMayCarrySampleIdFields) {
   fake.lost(6, 48);
   fake.sample(bytes({1, 2, 3, 4}));
   EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())),
-              ElementsAre(Seen::lost(6), Seen::sample(bytes({1, 2, 3, 4}))));
+              ElementsAre(CopiedEvent::lost(6), CopiedEvent::sample(bytes({1, 2, 3, 4}))));
 }
 
 // A payload of 65540 bytes: header.size and the advance of data_head wrap to 16, raw's size does
@@ -195,8 +195,8 @@ TEST(KernelRecordsTest, AnOversizePayloadIsABadSampleAndTheNextRecordIsFound) {
                 {0, 0, 0, 9, 0, 1, 0, 16, 0, 1, 0, 4, 0xaa, 0xaa, 0xaa, 0xaa}};
   const std::vector<std::byte> record = ring.fake().bytes(0, 16);
   ring.fake().sample(bytes({1, 2, 3, 4}));
-  EXPECT_THAT(ring.drained(), ElementsAre(Seen::malformed(Defect::BadSample, record),
-                                          Seen::sample(bytes({1, 2, 3, 4}))));
+  EXPECT_THAT(ring.drained(), ElementsAre(CopiedEvent::malformed(Defect::BadSample, record),
+                                          CopiedEvent::sample(bytes({1, 2, 3, 4}))));
 }
 
 // header.size of a payload of 65525 to 65532 bytes wraps to 8: the next record's type is where the
@@ -205,8 +205,8 @@ TEST(KernelRecordsTest, AnOversizePayloadMayLeaveAHeaderAlone) {
   Recorded ring{{9, 0, 0, 0, 1, 0, 8, 0}, {0, 0, 0, 9, 0, 1, 0, 8}};
   const std::vector<std::byte> record = ring.fake().bytes(0, 8);
   ring.fake().sample(bytes({1, 2, 3, 4}));
-  EXPECT_THAT(ring.drained(), ElementsAre(Seen::malformed(Defect::BadSample, record),
-                                          Seen::sample(bytes({1, 2, 3, 4}))));
+  EXPECT_THAT(ring.drained(), ElementsAre(CopiedEvent::malformed(Defect::BadSample, record),
+                                          CopiedEvent::sample(bytes({1, 2, 3, 4}))));
 }
 
 // A payload of 65540 bytes goes once around a ring of 64 KiB: over four unread records, and over
@@ -218,7 +218,7 @@ TEST(KernelRecordsTest, HeadersThatAnOversizePayloadOverwroteEndTheDrain) {
     fake.advance(16);
     std::ranges::fill(fake.data(), static_cast<std::byte>(fill));
     EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())),
-                ElementsAre(Seen::malformed(Defect::BadSize, fake.bytes(0, 112))))
+                ElementsAre(CopiedEvent::malformed(Defect::BadSize, fake.bytes(0, 112))))
         << fill;
     EXPECT_EQ(fake.page().data_tail, 112U) << "so that the ring is empty again";
   }
@@ -231,7 +231,7 @@ TEST(KernelRecordsTest, APayloadOf65516BytesArrivesWhole) {
   fake.sample(payload);
   fake.sample(bytes({1, 2, 3, 4}));
   EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())),
-              ElementsAre(Seen::sample(payload), Seen::sample(bytes({1, 2, 3, 4}))));
+              ElementsAre(CopiedEvent::sample(payload), CopiedEvent::sample(bytes({1, 2, 3, 4}))));
 }
 
 // A kernel uses at most N - 8 bytes of a ring of N: 255 records of 16 bytes in a page.
@@ -239,9 +239,9 @@ TEST(KernelRecordsTest, AFullPageIs255RecordsOf16Bytes) {
   for (const std::uint64_t start : {0U, 8U, 16U, 2048U}) {
     FakeRing fake{4096, start};
     for (unsigned i = 0; i < 255; ++i) fake.sample(testing::payload(4, i));
-    const std::vector<Seen> seen = drain(*Ring<>::over(fake.page(), fake.data()));
-    ASSERT_EQ(seen.size(), 255U);
-    for (unsigned i = 0; i < 255; ++i) EXPECT_EQ(seen[i].bytes, testing::payload(4, i)) << i;
+    const std::vector<CopiedEvent> delivered = drain(*Ring<>::over(fake.page(), fake.data()));
+    ASSERT_EQ(delivered.size(), 255U);
+    for (unsigned i = 0; i < 255; ++i) EXPECT_EQ(delivered[i].bytes, testing::payload(4, i)) << i;
   }
 }
 

@@ -107,8 +107,8 @@ class Cursor {
         if (raw <= head_.size() - Walk::kPayloadAt) [[likely]]
           return Sample{{head_.data() + Walk::kPayloadAt, raw}, {}};
       }
-      const internal::RingView behind_the_end{nullptr, tail_};
-      Walk walk{behind_the_end};
+      const internal::RingView after_end{nullptr, tail_};
+      Walk walk{after_end};
       return walk.interpret(walk.within(head_, tail_), Walk::decode(header_));
     }
 
@@ -146,7 +146,7 @@ class Cursor {
     if (tail != tail_) tail_ = next_ = tail;
     const Position head = internal::read_head<M>(*view_.page);
     end_ = next_ + internal::available(view_.data.size(), next_, head);
-    positions_ = internal::are_positions(view_, tail_, next_, end_);
+    positions_ = internal::are_valid_positions(view_, tail_, next_, end_);
     return unread();
   }
 
@@ -173,7 +173,7 @@ class Cursor {
     const auto at = walk.start(view_, next_, static_cast<std::size_t>(end_ - next_));
     const std::uint64_t header = walk.header_at(at);
     const std::size_t size = walk.size_of(header);
-    if (!walk.believable(at, size)) [[unlikely]]
+    if (!walk.has_valid_size(at, size)) [[unlikely]]
       return hand_out(walk, at, header, walk.left(at));
     return hand_out(walk, at, header, size);
   }

@@ -8,13 +8,14 @@
 
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/cursor_splits.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/seen.h"
 
 namespace perfring {
 namespace {
 
+using testing::CopiedEvent;
 using testing::copy;
 using testing::cursor_over;
 using testing::drain;
@@ -24,7 +25,6 @@ using testing::FakeRing;
 using ::testing::IsEmpty;
 using testing::payload;
 using testing::ring_over;
-using testing::Seen;
 using testing::take;
 
 constexpr std::size_t kSize = 65536;
@@ -60,7 +60,7 @@ TEST(CursorS1Test, ARecordThatArrivesAfterALookWaitsForTheNext) {
   EXPECT_EQ(take(cursor).size(), 3U);
   EXPECT_EQ(cursor.unread(), 72U);
   EXPECT_EQ(cursor.look(), 96U);
-  EXPECT_THAT(events(cursor), ElementsAre(Seen::sample(payload(12, 3))));
+  EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12, 3))));
 }
 
 TEST(CursorS1Test, TheNextLookGoesOnBehindTheRecordsHandedOut) {
@@ -72,8 +72,8 @@ TEST(CursorS1Test, TheNextLookGoesOnBehindTheRecordsHandedOut) {
     ASSERT_EQ(cursor.unread(), 24 * (i + 1));
     const auto record = cursor.next();
     ASSERT_TRUE(record);
-    Seen seen = copy(record->event());
-    EXPECT_EQ(seen.bytes, payload(12, i));
+    CopiedEvent event = copy(record->event());
+    EXPECT_EQ(event.bytes, payload(12, i));
     EXPECT_FALSE(cursor.next());
   }
   cursor.release();
@@ -173,7 +173,7 @@ TEST_F(CursorS3Test, ARecordIsReleasedWithAllBeforeItAndNoneAfter) {
     const auto records = take(cursor);
     ASSERT_EQ(records.size(), records_.size());
     cursor.release(records[last].end());
-    std::vector<Seen> rest;
+    std::vector<CopiedEvent> rest;
     for (std::size_t i = last + 1; i < records.size(); ++i) {
       rest.push_back(copy(records[i].event()));
     }
@@ -194,12 +194,12 @@ TEST_F(CursorS3Test, TheTailNeverGoesBack) {
 }
 
 TEST_F(CursorS3Test, APlaceThatWasNotHandedOutReleasesNothing) {
-  Cursor<> behind = cursor_over(fake_);
-  behind.look();
-  ASSERT_TRUE(behind.next());
-  for (std::size_t i = 1; i < records_.size(); ++i) behind.release(records_[i].end());
+  Cursor<> lagging = cursor_over(fake_);
+  lagging.look();
+  ASSERT_TRUE(lagging.next());
+  for (std::size_t i = 1; i < records_.size(); ++i) lagging.release(records_[i].end());
   EXPECT_EQ(tail(), kStart);
-  behind.release(records_[1].begin());
+  lagging.release(records_[1].begin());
   EXPECT_EQ(tail(), kStart + 24);
 }
 
@@ -212,9 +212,9 @@ TEST_F(CursorS3Test, APlaceInsideOfARecordIsTakenAsItIs) {
   cursor_.release(Cursor<>::Place{fake_.head() + 8});
   cursor_.release(Cursor<>::Place{~std::uint64_t{0}});
   EXPECT_EQ(tail(), inside) << "it does not go back, nor beyond what was handed out";
-  const std::vector<Seen> seen = drain(ring_over(fake_));
-  ASSERT_EQ(seen.size(), 1U);
-  EXPECT_EQ(seen[0].defect, Defect::BadPositions);
+  const std::vector<CopiedEvent> events = drain(ring_over(fake_));
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].defect, Defect::BadPositions);
   EXPECT_EQ(tail(), fake_.head());
 }
 
@@ -257,7 +257,7 @@ TEST(CursorS4Test, AnEventOutlivesItsRecord) {
   Cursor<> cursor = cursor_over(fake);
   cursor.look();
   const PerfEvent event = cursor.next()->event();
-  EXPECT_EQ(copy(event), Seen::sample(payload(100), 20));
+  EXPECT_EQ(copy(event), CopiedEvent::sample(payload(100), 20));
 }
 
 TEST(CursorS5Test, ALostIsTheCountPastTheIdWhereverItLies) {
@@ -267,7 +267,8 @@ TEST(CursorS5Test, ALostIsTheCountPastTheIdWhereverItLies) {
     fake.lost(9, 48);  // sample_id_all appends fields
     Cursor<> cursor = cursor_over(fake);
     cursor.look();
-    EXPECT_THAT(events(cursor), ElementsAre(Seen::lost(0x0102'0304'0506'0708), Seen::lost(9)));
+    EXPECT_THAT(events(cursor),
+                ElementsAre(CopiedEvent::lost(0x0102'0304'0506'0708), CopiedEvent::lost(9)));
   }
 }
 
@@ -320,25 +321,25 @@ TEST(CursorS9Test, AHeadOf32BitsIsFollowedPast4GiB) {
 TEST(CursorS11Test, AHeadThatWentBackAddsNothingAndTheNextLookGoesOn) {
   for (const std::uint64_t start :
        {std::uint64_t{4096}, (std::uint64_t{1} << 32) - 40, std::uint64_t{0} - 40}) {
-    for (const std::uint64_t behind : {8U, 24U, 48U, 56U, 65536U}) {
+    for (const std::uint64_t distance : {8U, 24U, 48U, 56U, 65536U}) {
       FakeRing fake{kSize, start};
       for (unsigned i = 0; i < 2; ++i) fake.sample(payload(12, i));
       Cursor<> cursor = cursor_over(fake);
       cursor.look();
       ASSERT_EQ(take(cursor).size(), 2U);
-      fake.page().data_head -= behind;
-      EXPECT_EQ(cursor.look(), 48U) << "handed out: " << behind;
-      EXPECT_THAT(events(cursor), IsEmpty()) << behind;
+      fake.page().data_head -= distance;
+      EXPECT_EQ(cursor.look(), 48U) << "handed out: " << distance;
+      EXPECT_THAT(events(cursor), IsEmpty()) << distance;
       EXPECT_EQ(fake.page().data_tail, start);
       cursor.release();
       EXPECT_EQ(fake.page().data_tail, start + 48);
-      EXPECT_EQ(cursor.look(), 0U) << behind;
+      EXPECT_EQ(cursor.look(), 0U) << distance;
       EXPECT_THAT(cursor.bytes().first, IsEmpty());
-      EXPECT_THAT(events(cursor), IsEmpty()) << behind;
+      EXPECT_THAT(events(cursor), IsEmpty()) << distance;
       EXPECT_EQ(fake.page().data_tail, start + 48);
       fake.sample(payload(12, 2));
       EXPECT_EQ(cursor.look(), 24U);
-      EXPECT_THAT(events(cursor), ElementsAre(Seen::sample(payload(12, 2))));
+      EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12, 2))));
     }
   }
 }

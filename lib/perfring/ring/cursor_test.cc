@@ -10,13 +10,14 @@
 
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/cursor_splits.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/seen.h"
 
 namespace perfring {
 namespace {
 
+using testing::CopiedEvent;
 using testing::copy;
 using testing::cursor_over;
 using testing::drain;
@@ -25,7 +26,6 @@ using testing::events;
 using testing::FakeRing;
 using testing::payload;
 using testing::ring_over;
-using testing::Seen;
 using testing::take;
 
 constexpr std::size_t kCursorSize = 65536;
@@ -80,10 +80,10 @@ TEST(CursorReleaseBytesTest, GivesBackTheBytesAskedForWhetherHandedOutOrNot) {
   EXPECT_EQ(fake.page().data_tail, kCursorSize - 32 + 48);
   EXPECT_EQ(cursor.unread(), 96U);
   EXPECT_EQ(cursor.bytes().first.data(), fake.data().data() + 16);
-  EXPECT_EQ(copy(cursor.next()->event()), Seen::sample(payload(12, 2)));
+  EXPECT_EQ(copy(cursor.next()->event()), CopiedEvent::sample(payload(12, 2)));
   cursor.release_bytes(24 + 7);
   EXPECT_EQ(fake.page().data_tail, kCursorSize - 32 + 72) << "a position stays on the grid";
-  EXPECT_EQ(copy(cursor.next()->event()), Seen::sample(payload(12, 3)));
+  EXPECT_EQ(copy(cursor.next()->event()), CopiedEvent::sample(payload(12, 3)));
   cursor.release_bytes(1'000'000);
   EXPECT_EQ(fake.page().data_tail, fake.head());
   EXPECT_FALSE(cursor.next());
@@ -125,7 +125,7 @@ TEST(CursorTwoConsumersTest, RecordsThatAnotherHasConsumedAreNeitherHandedOutNor
   EXPECT_EQ(fake.page().data_tail, 96U) << "the tail never goes back";
   fake.sample(payload(12, 9));
   EXPECT_EQ(cursor.look(), 24U);
-  EXPECT_THAT(events(cursor), ElementsAre(Seen::sample(payload(12, 9))));
+  EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12, 9))));
 }
 
 TEST(CursorTwoConsumersTest, ACopyGoesOnWhereTheOriginalStandsAndFindsOutAtItsNextLook) {
@@ -135,25 +135,25 @@ TEST(CursorTwoConsumersTest, ACopyGoesOnWhereTheOriginalStandsAndFindsOutAtItsNe
   cursor.look();
   ASSERT_TRUE(cursor.next());
   Cursor<> ahead = cursor;
-  EXPECT_EQ(copy(ahead.next()->event()), Seen::sample(payload(12, 1)));
-  EXPECT_EQ(copy(cursor.next()->event()), Seen::sample(payload(12, 1)));
+  EXPECT_EQ(copy(ahead.next()->event()), CopiedEvent::sample(payload(12, 1)));
+  EXPECT_EQ(copy(cursor.next()->event()), CopiedEvent::sample(payload(12, 1)));
   cursor.release();
   EXPECT_EQ(fake.page().data_tail, 48U);
   ahead.release();
   ahead.look();
-  EXPECT_EQ(copy(ahead.next()->event()), Seen::sample(payload(12, 2)));
+  EXPECT_EQ(copy(ahead.next()->event()), CopiedEvent::sample(payload(12, 2)));
 }
 
 // S8 for a Cursor, where looks and releases make a difference. (Other hostile rings:
 // ring_hostile_test.cc.)
 
+using testing::CopiedEvent;
 using testing::copy;
 using testing::cursor_over;
 using ::testing::ElementsAre;
 using testing::events;
 using testing::FakeRing;
 using testing::payload;
-using testing::Seen;
 using testing::take;
 
 constexpr std::size_t kHostileCursorSize = 65536;
@@ -171,10 +171,10 @@ TEST(CursorS8Test, ASizeThatIsNotBelievableTakesAllThatIsLeftOfTheLook) {
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->header().size, 12);
   EXPECT_EQ(bad->size(), 48U);
-  EXPECT_EQ(copy(bad->event()), Seen::malformed(Defect::BadSize, fake.bytes(24, 72)));
+  EXPECT_EQ(copy(bad->event()), CopiedEvent::malformed(Defect::BadSize, fake.bytes(24, 72)));
   EXPECT_FALSE(cursor.next());
   cursor.look();
-  EXPECT_THAT(events(cursor), ElementsAre(Seen::sample(payload(12, 4))));
+  EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12, 4))));
 }
 
 TEST(CursorS8Test, AZeroedRingIsABadSizeAndNotBadPositions) {
@@ -183,7 +183,7 @@ TEST(CursorS8Test, AZeroedRingIsABadSizeAndNotBadPositions) {
   Cursor<> cursor = cursor_over(fake);
   cursor.look();
   EXPECT_THAT(events(cursor),
-              ElementsAre(Seen::malformed(Defect::BadSize, std::vector<std::byte>(64))));
+              ElementsAre(CopiedEvent::malformed(Defect::BadSize, std::vector<std::byte>(64))));
 }
 
 // A head that is behind by less is S11's case, unless it is not a multiple of 8.
@@ -222,12 +222,12 @@ TEST(CursorS8Test, BehindAHeadOffTheGridNoRecordIsReadUntilAllIsHandedOut) {
   cursor.look();
   const auto bad = cursor.next();
   ASSERT_TRUE(bad);
-  EXPECT_EQ(copy(bad->event()), Seen::malformed(Defect::BadPositions, fake.bytes(28, 32)));
+  EXPECT_EQ(copy(bad->event()), CopiedEvent::malformed(Defect::BadPositions, fake.bytes(28, 32)));
   cursor.release();
   EXPECT_EQ(fake.page().data_tail, 32U);
   fake.sample(payload(12, 1));
   cursor.look();
-  EXPECT_THAT(events(cursor), ElementsAre(Seen::sample(payload(12, 1))));
+  EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12, 1))));
 }
 
 TEST(CursorS8Test, AHeadMoreThanALapBeyondTheTailIsImpossibleHoweverMuchIsHeld) {
@@ -250,10 +250,10 @@ TEST(CursorS8Test, ATailOffTheGridIsImpossibleUntilItsBytesAreHandedOut) {
   Cursor<> cursor = cursor_over(fake);
   cursor.look();
   EXPECT_THAT(events(cursor),
-              ElementsAre(Seen::malformed(Defect::BadPositions, fake.bytes(4, 24))));
+              ElementsAre(CopiedEvent::malformed(Defect::BadPositions, fake.bytes(4, 24))));
   fake.sample(payload(12));
   cursor.look();
-  EXPECT_THAT(events(cursor), ElementsAre(Seen::sample(payload(12))));
+  EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12))));
 }
 
 TEST(CursorS8Test, AHeadThatIsMendedBeforeAnythingIsHandedOutIsBelieved) {
@@ -264,7 +264,7 @@ TEST(CursorS8Test, AHeadThatIsMendedBeforeAnythingIsHandedOutIsBelieved) {
   cursor.look();
   fake.page().data_head = 24;
   cursor.look();
-  EXPECT_THAT(events(cursor), ElementsAre(Seen::sample(payload(12))));
+  EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12))));
 }
 
 TEST(CursorTest, TheEventOfARecordThatWasReleasedIsWhatItsBytesAreByThen) {

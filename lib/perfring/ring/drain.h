@@ -64,7 +64,7 @@ class Drain : private Walk<M> {
   using At = typename Walk<M>::At;
   using Walk<M>::advance;
   using Walk<M>::bad_positions;
-  using Walk<M>::believable;
+  using Walk<M>::has_valid_size;
   using Walk<M>::decode;
   using Walk<M>::end_;
   using Walk<M>::header_at;
@@ -174,7 +174,7 @@ class Drain : private Walk<M> {
   template <class Visit>
   [[gnu::always_inline]] bool inspect(At& at, std::uint64_t& header, Visit& visit) {
     const PerfEvent event = interpret(at, decode(header));
-    at = advance(at, believable(at, size_of(header)) ? size_of(header) : left(at));
+    at = advance(at, has_valid_size(at, size_of(header)) ? size_of(header) : left(at));
     return visit(event) && next(at, header);
   }
 

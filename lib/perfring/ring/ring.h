@@ -156,12 +156,12 @@ class Ring {
   template <internal::EventCallback<bool> F>
   [[gnu::always_inline]] bool for_each_while(F&& f) {
     internal::expect_callable(f);
-    bool goes_on = true;
+    bool continues = true;
     internal::Drain<M>{view_}.run([&](const PerfEvent& event) __attribute__((always_inline)) {
-      goes_on = internal::call(f, event);
-      return goes_on;
+      continues = internal::call(f, event);
+      return continues;
     });
-    return goes_on;
+    return continues;
   }
 
  private:

@@ -14,19 +14,19 @@
 
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/cursor_splits.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/reference.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring {
 namespace {
 
+using testing::CopiedEvent;
 using testing::differs_by_cursor;
 using testing::drain;
 using testing::FakeRing;
 using testing::payload;
-using testing::Seen;
 
 constexpr std::size_t kOnePage = 4096;
 
@@ -124,24 +124,24 @@ TEST(RingExhaustiveTest, ALostOfAnySizeAtAnyStartIsDelivered) {
 // A record that interrupts a run. write() returns the expected event.
 struct Odd {
   const char* name;
-  std::function<Seen(FakeRing&)> write;
+  std::function<CopiedEvent(FakeRing&)> write;
 };
 
-Seen with_split(Seen seen, std::uint64_t position) {
-  seen.head_size = part_before_end(position, seen.bytes.size());
-  return seen;
+CopiedEvent with_split(CopiedEvent event, std::uint64_t position) {
+  event.head_size = part_before_end(position, event.bytes.size());
+  return event;
 }
 
-Seen sample_at(FakeRing& fake, const std::vector<std::byte>& raw, std::size_t size = 0) {
+CopiedEvent sample_at(FakeRing& fake, const std::vector<std::byte>& raw, std::size_t size = 0) {
   const std::uint64_t at = fake.head();
   fake.sample(raw, size);
-  return with_split(Seen::sample(raw), at + 12);
+  return with_split(CopiedEvent::sample(raw), at + 12);
 }
 
-Seen malformed_at(FakeRing& fake, Defect defect, const std::function<void()>& write) {
+CopiedEvent malformed_at(FakeRing& fake, Defect defect, const std::function<void()>& write) {
   const std::uint64_t at = fake.head();
   write();
-  return with_split(Seen::malformed(defect, fake.bytes(at, fake.head())), at);
+  return with_split(CopiedEvent::malformed(defect, fake.bytes(at, fake.head())), at);
 }
 
 std::vector<Odd> odd_records() {
@@ -152,7 +152,7 @@ std::vector<Odd> odd_records() {
       {"a LOST of the same size",
        [](FakeRing& fake) {
          fake.lost(11);
-         return Seen::lost(11);
+         return CopiedEvent::lost(11);
        }},
       {"a raw size beyond the record, under the same header",
        [](FakeRing& fake) {
@@ -184,7 +184,7 @@ TEST(RingExhaustiveTest, ARunInterruptedByAnotherRecordIsDelivered) {
     for (unsigned run = 0; run <= 24; ++run) {
       for (std::uint64_t start = 0; start < kOnePage; start += run % 5 == 0 ? 8 : 104) {
         FakeRing fake{kOnePage, start};
-        std::vector<Seen> written;
+        std::vector<CopiedEvent> written;
         for (unsigned i = 0; i < run; ++i) written.push_back(sample_at(fake, payload(12, i)));
         written.push_back(odd.write(fake));
         for (unsigned i = 0; i < 12; ++i) written.push_back(sample_at(fake, payload(12, 60 + i)));
@@ -205,13 +205,13 @@ TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
       for (const std::uint64_t start :
            {std::size_t{0}, kOnePage - 24 * 10 - 8, kOnePage - 24 * run}) {
         FakeRing fake{kOnePage, start};
-        std::vector<Seen> written;
+        std::vector<CopiedEvent> written;
         for (unsigned i = 0; i < run; ++i) written.push_back(sample_at(fake, payload(12, i)));
         const std::uint64_t at = fake.head();
         fake.sample(payload(12));
         fake.advance(std::uint64_t{0} - cut);  // data_head is inside the record
         written.push_back(
-            with_split(Seen::malformed(Defect::BadSize, fake.bytes(at, at + 24 - cut)), at));
+            with_split(CopiedEvent::malformed(Defect::BadSize, fake.bytes(at, at + 24 - cut)), at));
         ASSERT_EQ(drain(*Ring<>::over(fake.page(), fake.data())), written)
             << run << " records from " << start << ", the next cut by " << cut;
         ASSERT_EQ(differs_by_cursor(fake.page(), fake.data(), start, written, run), "")
@@ -221,13 +221,13 @@ TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
   }
 }
 
-// Ring and Cursor compared with testing/reference.h, on a ring of 256 bytes with random contents
-// and random positions.
+// Ring and Cursor compared with testing/reference_drain.h, on a ring of 256 bytes with random
+// contents and random positions.
 
+using testing::CopiedEvent;
 using testing::differs_by_cursor;
 using testing::drain;
-using testing::Reference;
-using testing::Seen;
+using testing::ReferenceDrain;
 
 constexpr std::uint64_t kSmallSize = 256;
 
@@ -280,12 +280,12 @@ TEST(RingReferenceTest, AgreesOnEveryRing) {
     // The high half does not matter: a 32-bit kernel's head has none, and a torn head a random one.
     page.data_head = random.one_in(2) ? head : (head & 0xffff'ffff) | (random.any() << 32);
 
-    const std::vector<Seen> expected = Reference{data, tail, head}.events();
+    const std::vector<CopiedEvent> expected = ReferenceDrain{data, tail, head}.events();
     const std::string which = "seed " + std::to_string(seed);
     ASSERT_EQ(ring.readable(), !expected.empty()) << which;
     ASSERT_EQ(drain(ring, kSmallSize), expected) << which;
     ASSERT_LE(expected.size(), kSmallSize / 8) << which;
-    ASSERT_EQ(page.data_tail, tail + Reference::unread(kSmallSize, tail, head)) << which;
+    ASSERT_EQ(page.data_tail, tail + ReferenceDrain::unread(kSmallSize, tail, head)) << which;
     ASSERT_EQ(differs_by_cursor(page, data, tail, expected, seed), "") << which;
   }
 }

@@ -99,13 +99,13 @@ TEST_F(RingFoldTest, BreakAndContinueOfTheSameTypeStayApart) {
 
 TEST_F(RingFoldTest, CallbacksMayReturnEarly) {
   int lost = 0;
-  int seen = 0;
+  int delivered = 0;
   ring_.for_each([&](const PerfEvent& event) {
-    ++seen;
+    ++delivered;
     if (!std::holds_alternative<Lost>(event)) return;
     ++lost;
   });
-  EXPECT_EQ(seen, kEvents);
+  EXPECT_EQ(delivered, kEvents);
   EXPECT_EQ(lost, 1);
 }
 

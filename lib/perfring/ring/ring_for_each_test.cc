@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/seen.h"
 
 namespace perfring {
 namespace {
@@ -134,9 +134,9 @@ TEST(RingForEachWhileTest, StopsAtAnyEvent) {
     for (unsigned i = 0; i < 30; ++i) fake.sample(payload(12, i));
     for (unsigned i = 0; i < 10; ++i) fake.sample(payload(i % 2 == 0 ? 4 : 20, i));
     Ring<> ring = ring_over(fake);
-    int seen = 0;
-    EXPECT_EQ(ring.for_each_while([&](const PerfEvent&) { return ++seen != stop; }), false);
-    EXPECT_EQ(seen, stop);
+    int delivered = 0;
+    EXPECT_EQ(ring.for_each_while([&](const PerfEvent&) { return ++delivered != stop; }), false);
+    EXPECT_EQ(delivered, stop);
     EXPECT_EQ(ring.fold(0, [](int n, const PerfEvent&) { return n + 1; }), 40 - stop);
   }
 }

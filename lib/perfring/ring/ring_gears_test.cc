@@ -14,12 +14,12 @@
 namespace perfring {
 namespace {
 
+using testing::CopiedEvent;
 using testing::copy;
 using testing::drain;
 using testing::KnownRing;
 using testing::payload;
 using testing::ring_over;
-using testing::Seen;
 
 constexpr std::size_t kSize = 65536;
 
@@ -226,31 +226,32 @@ INSTANTIATE_TEST_SUITE_P(Starts, RingGearsResumedTest,
 TEST_P(RingGearsResumedTest, DrainsThatBreakAfterAFewEventsDeliverAllOfThemInTurn) {
   for (std::size_t few = 1; few <= 24; ++few) {
     known_.page().data_tail = GetParam();
-    std::vector<Seen> seen;
+    std::vector<CopiedEvent> delivered;
     while (known_.page().data_tail != known_.page().data_head) {
-      for (Seen& each : drain(ring_over(known_), few - 1)) seen.push_back(std::move(each));
-      ASSERT_EQ(known_.page().data_tail, known_.ends().at(seen.size() - 1));
+      for (CopiedEvent& each : drain(ring_over(known_), few - 1))
+        delivered.push_back(std::move(each));
+      ASSERT_EQ(known_.page().data_tail, known_.ends().at(delivered.size() - 1));
     }
-    ASSERT_EQ(seen, known_.expected()) << few << " at a time";
+    ASSERT_EQ(delivered, known_.expected()) << few << " at a time";
   }
 }
 
 TEST_P(RingGearsResumedTest, DrainsThatThrowAfterAFewEventsDeliverAllOfThemInTurn) {
   for (std::size_t few = 1; few <= 24; ++few) {
     known_.page().data_tail = GetParam();
-    std::vector<Seen> seen;
+    std::vector<CopiedEvent> delivered;
     while (known_.page().data_tail != known_.page().data_head) {
       std::size_t count = 0;
       try {
         ring_over(known_).for_each([&](const PerfEvent& event) {
-          seen.push_back(copy(event));
+          delivered.push_back(copy(event));
           if (++count == few) throw std::runtime_error{"enough"};
         });
       } catch (const std::runtime_error&) {
       }
-      ASSERT_EQ(known_.page().data_tail, known_.ends().at(seen.size() - 1));
+      ASSERT_EQ(known_.page().data_tail, known_.ends().at(delivered.size() - 1));
     }
-    ASSERT_EQ(seen, known_.expected()) << few << " at a time";
+    ASSERT_EQ(delivered, known_.expected()) << few << " at a time";
   }
 }
 

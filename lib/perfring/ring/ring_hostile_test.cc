@@ -14,13 +14,14 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/cursor_splits.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/seen.h"
 
 namespace perfring {
 namespace {
 
+using testing::CopiedEvent;
 using testing::differs_by_cursor;
 using testing::drain;
 using ::testing::ElementsAre;
@@ -28,25 +29,24 @@ using ::testing::ElementsAreArray;
 using testing::FakeRing;
 using ::testing::IsEmpty;
 using testing::payload;
-using testing::Seen;
 
 constexpr std::size_t kHostileSize = 65536;
 constexpr std::size_t kRecord = 24;  // size of a good one
 
-Seen good(unsigned seed) {
-  return Seen::sample(payload(12, seed));
+CopiedEvent good(unsigned seed) {
+  return CopiedEvent::sample(payload(12, seed));
 }
 
 // The events by Ring, which Cursor must hand out, too.
-std::vector<Seen> delivered(const FakeRing& fake) {
+std::vector<CopiedEvent> delivered(const FakeRing& fake) {
   const std::uint64_t tail = fake.page().data_tail;
-  auto seen = drain(*Ring<>::over(fake.page(), fake.data()), kHostileSize);
+  auto events = drain(*Ring<>::over(fake.page(), fake.data()), kHostileSize);
   EXPECT_EQ(static_cast<Position>(fake.page().data_tail),
             static_cast<Position>(fake.page().data_head))
       << "everything is consumed";
   EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())), IsEmpty()) << "and stays so";
-  EXPECT_EQ(differs_by_cursor(fake.page(), fake.data(), tail, seen, 0, 6), "");
-  return seen;
+  EXPECT_EQ(differs_by_cursor(fake.page(), fake.data(), tail, events, 0, 6), "");
+  return events;
 }
 
 // Where the ring starts: so that the bad record is away from the ring's end, at it, or across it.
@@ -67,26 +67,27 @@ class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
     for (unsigned i = 0; i < 2; ++i) fake_.sample(payload(12, 100 + i));
   }
 
-  std::vector<Seen> before() const {
-    std::vector<Seen> seen;
+  std::vector<CopiedEvent> before() const {
+    std::vector<CopiedEvent> events;
     std::uint64_t at = GetParam().start;
     for (unsigned i = 0; i < GetParam().run; ++i, at += kRecord) {
-      seen.push_back(split(good(i), at + 12));
+      events.push_back(split(good(i), at + 12));
     }
-    return seen;
+    return events;
   }
 
   // Sets the size of the head slice for an event that starts at `position`.
-  static Seen split(Seen seen, std::uint64_t position) {
+  static CopiedEvent split(CopiedEvent event, std::uint64_t position) {
     const std::size_t to_end = kHostileSize - position % kHostileSize;
-    seen.head_size = std::min<std::size_t>(seen.bytes.size(), to_end);
-    return seen;
+    event.head_size = std::min<std::size_t>(event.bytes.size(), to_end);
+    return event;
   }
 
   // Only the bad record is skipped.
   void expect_one_skipped(Defect defect) {
-    std::vector<Seen> expected = before();
-    expected.push_back(split(Seen::malformed(defect, fake_.bytes(bad_at_, bad_end_)), bad_at_));
+    std::vector<CopiedEvent> expected = before();
+    expected.push_back(
+        split(CopiedEvent::malformed(defect, fake_.bytes(bad_at_, bad_end_)), bad_at_));
     expected.push_back(split(good(100), bad_end_ + 12));
     expected.push_back(split(good(101), bad_end_ + kRecord + 12));
     EXPECT_THAT(delivered(fake_), ElementsAreArray(expected));
@@ -94,9 +95,9 @@ class RingHostileRecordTest : public ::testing::TestWithParam<Place> {
 
   // Everything from the bad record on is skipped.
   void expect_rest_skipped() {
-    std::vector<Seen> expected = before();
-    expected.push_back(
-        split(Seen::malformed(Defect::BadSize, fake_.bytes(bad_at_, fake_.head())), bad_at_));
+    std::vector<CopiedEvent> expected = before();
+    expected.push_back(split(
+        CopiedEvent::malformed(Defect::BadSize, fake_.bytes(bad_at_, fake_.head())), bad_at_));
     EXPECT_THAT(delivered(fake_), ElementsAreArray(expected));
   }
 
@@ -192,8 +193,8 @@ TEST(RingHostileTest, ASizeThatPutsTheNextHeaderAcrossTheEndIsRefused) {
   fake.raw_record(PERF_RECORD_SAMPLE, 12, payload(4), 12);
   fake.raw_record(PERF_RECORD_SAMPLE, 16, payload(8), 20);
   EXPECT_THAT(delivered(fake),
-              ElementsAre(Seen::malformed(Defect::BadSize,
-                                          fake.bytes(kHostileSize - 16, kHostileSize + 16), 16)));
+              ElementsAre(CopiedEvent::malformed(
+                  Defect::BadSize, fake.bytes(kHostileSize - 16, kHostileSize + 16), 16)));
 }
 
 TEST(RingHostileTest, ShortRecordsInTheLast8BytesReadNothingBehindThem) {
@@ -201,8 +202,8 @@ TEST(RingHostileTest, ShortRecordsInTheLast8BytesReadNothingBehindThem) {
     FakeRing fake{kHostileSize, kHostileSize - 8};
     fake.raw_record(type, 8, {}, 8);
     const Defect defect = type == PERF_RECORD_SAMPLE ? Defect::BadSample : Defect::BadLost;
-    EXPECT_THAT(delivered(fake),
-                ElementsAre(Seen::malformed(defect, fake.bytes(kHostileSize - 8, kHostileSize))));
+    EXPECT_THAT(delivered(fake), ElementsAre(CopiedEvent::malformed(
+                                     defect, fake.bytes(kHostileSize - 8, kHostileSize))));
   }
 }
 
@@ -215,7 +216,7 @@ TEST(RingHostileTest, AFullRingIsAtMostOneEventForEach8Bytes) {
 TEST(RingHostileTest, ARecordMayFillTheRing) {
   FakeRing fake{4096, 256};
   fake.sample(payload(4084));
-  EXPECT_THAT(delivered(fake), ElementsAre(Seen::sample(payload(4084), 4096 - 256 - 12)));
+  EXPECT_THAT(delivered(fake), ElementsAre(CopiedEvent::sample(payload(4084), 4096 - 256 - 12)));
 }
 
 TEST(RingHostileTest, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) {
@@ -227,23 +228,23 @@ TEST(RingHostileTest, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) 
     const std::uint64_t head = 64 + distance;
     const std::size_t to_end = kHostileSize - head % kHostileSize;
     EXPECT_THAT(delivered(fake),
-                ElementsAre(Seen::malformed(Defect::BadPositions,
-                                            fake.bytes(head - kHostileSize, head), to_end)));
+                ElementsAre(CopiedEvent::malformed(Defect::BadPositions,
+                                                   fake.bytes(head - kHostileSize, head), to_end)));
     EXPECT_EQ(fake.page().data_tail, 64 + distance);
   }
 }
 
 // A head that is behind by less is S11's case, unless it is not a multiple of 8.
 TEST(RingHostileTest, AHeadMoreThanTheRingBehindTheTailIsImpossible) {
-  for (const std::uint64_t behind : {kHostileSize + 8, 2 * kHostileSize, std::size_t{0x7fff'fff8},
-                                     std::size_t{4}, kHostileSize - 1}) {
+  for (const std::uint64_t distance : {kHostileSize + 8, 2 * kHostileSize, std::size_t{0x7fff'fff8},
+                                       std::size_t{4}, kHostileSize - 1}) {
     FakeRing fake{kHostileSize, std::uint64_t{1} << 33};
-    fake.page().data_head -= behind;
+    fake.page().data_head -= distance;
     EXPECT_TRUE(Ring<>::over(fake.page(), fake.data())->readable());
-    const std::vector<Seen> seen = delivered(fake);
-    ASSERT_EQ(seen.size(), 1U) << behind;
-    EXPECT_EQ(seen[0].defect, Defect::BadPositions);
-    EXPECT_EQ(seen[0].bytes.size(), kHostileSize);
+    const std::vector<CopiedEvent> events = delivered(fake);
+    ASSERT_EQ(events.size(), 1U) << distance;
+    EXPECT_EQ(events[0].defect, Defect::BadPositions);
+    EXPECT_EQ(events[0].bytes.size(), kHostileSize);
   }
 }
 
@@ -252,18 +253,18 @@ TEST(RingHostileTest, PositionsOffTheGridAreImpossible) {
     FakeRing head{kHostileSize, 4096};
     head.sample(payload(12));
     head.advance(off);
-    EXPECT_THAT(delivered(head), ElementsAre(Seen::malformed(Defect::BadPositions,
-                                                             head.bytes(4096, 4096 + 24 + off))));
+    EXPECT_THAT(delivered(head), ElementsAre(CopiedEvent::malformed(
+                                     Defect::BadPositions, head.bytes(4096, 4096 + 24 + off))));
     FakeRing tail{kHostileSize, 4096};
     tail.sample(payload(12));
     tail.page().data_tail = 4096 + off;
-    EXPECT_THAT(delivered(tail), ElementsAre(Seen::malformed(Defect::BadPositions,
-                                                             tail.bytes(4096 + off, 4096 + 24))));
+    EXPECT_THAT(delivered(tail), ElementsAre(CopiedEvent::malformed(
+                                     Defect::BadPositions, tail.bytes(4096 + off, 4096 + 24))));
     FakeRing both{kHostileSize, 4096 + off};
     EXPECT_THAT(delivered(both), IsEmpty()) << "nothing is there, wherever it is";
     both.sample(payload(12));
-    EXPECT_THAT(delivered(both), ElementsAre(Seen::malformed(Defect::BadPositions,
-                                                             both.bytes(4096 + off, 4120 + off))));
+    EXPECT_THAT(delivered(both), ElementsAre(CopiedEvent::malformed(
+                                     Defect::BadPositions, both.bytes(4096 + off, 4120 + off))));
   }
 }
 
@@ -273,7 +274,7 @@ TEST(RingHostileTest, ABreakOnAMalformedEndsTheDrainBehindIt) {
   fake.sample(payload(12));
   Ring<> ring = *Ring<>::over(fake.page(), fake.data());
   EXPECT_THAT(drain(ring, 0),
-              ElementsAre(Seen::malformed(Defect::UnexpectedType, fake.bytes(0, 16))));
+              ElementsAre(CopiedEvent::malformed(Defect::UnexpectedType, fake.bytes(0, 16))));
   EXPECT_EQ(fake.page().data_tail, 16U);
   EXPECT_THAT(drain(ring), ElementsAre(good(0)));
 }

@@ -18,11 +18,11 @@ namespace perfring {
 namespace {
 
 using testing::ByCursor;
+using testing::CopiedEvent;
 using testing::drain;
 using testing::FakeRing;
 using testing::KnownRing;
 using testing::payload;
-using testing::Seen;
 
 constexpr std::size_t kLookedAtSize = 65536;
 
@@ -107,17 +107,18 @@ TYPED_TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
     write_each_kind(known);
     DamagesWords::data = known.fake().data().data();
     DamagesWords::loads.assign(kLookedAtSize / 8, 0);
-    const std::vector<Seen> seen = drain(consumer_over<TypeParam, DamagesWords>(known.fake()));
-    ASSERT_EQ(seen.size(), known.expected().size());
+    const std::vector<CopiedEvent> delivered =
+        drain(consumer_over<TypeParam, DamagesWords>(known.fake()));
+    ASSERT_EQ(delivered.size(), known.expected().size());
     std::uint64_t at = start;
-    for (std::size_t i = 0; i < seen.size(); at = known.ends()[i++]) {
-      const Seen& expected = known.expected()[i];
+    for (std::size_t i = 0; i < delivered.size(); at = known.ends()[i++]) {
+      const CopiedEvent& expected = known.expected()[i];
       EXPECT_EQ(DamagesWords::loads[at % kLookedAtSize / 8], 1) << i << " from " << start;
-      EXPECT_EQ(seen[i].kind, expected.kind) << i << " from " << start;
-      EXPECT_EQ(seen[i].defect, expected.defect) << i << " from " << start;
-      EXPECT_EQ(seen[i].count, expected.count) << i << " from " << start;
-      EXPECT_EQ(seen[i].bytes.size(), expected.bytes.size()) << i << " from " << start;
-      EXPECT_EQ(seen[i].head_size, expected.head_size) << i << " from " << start;
+      EXPECT_EQ(delivered[i].kind, expected.kind) << i << " from " << start;
+      EXPECT_EQ(delivered[i].defect, expected.defect) << i << " from " << start;
+      EXPECT_EQ(delivered[i].count, expected.count) << i << " from " << start;
+      EXPECT_EQ(delivered[i].bytes.size(), expected.bytes.size()) << i << " from " << start;
+      EXPECT_EQ(delivered[i].head_size, expected.head_size) << i << " from " << start;
     }
     EXPECT_EQ(known.page().data_tail, known.fake().head());
   }
@@ -126,18 +127,19 @@ TYPED_TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
 TYPED_TEST(RingS10Test, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
   FakeRing fake{kLookedAtSize, kLookedAtSize - 3000};
   std::vector<std::size_t> headers;
-  std::vector<Seen> written;
+  std::vector<CopiedEvent> written;
   const auto add = [&](std::size_t raw) {
     headers.push_back(fake.head() % kLookedAtSize / 8);
     fake.sample(payload(raw));
-    written.push_back(Seen::sample(payload(raw)));
+    written.push_back(CopiedEvent::sample(payload(raw)));
   };
   for (int i = 0; i < 300; ++i) add(i % 40 < 25 ? 12 : static_cast<std::size_t>(4 + 8 * (i % 9)));
   DamagesWords::data = fake.data().data();
   DamagesWords::loads.assign(kLookedAtSize / 8, 0);
-  const std::vector<Seen> seen = drain(consumer_over<TypeParam, DamagesWords>(fake));
-  ASSERT_EQ(seen.size(), written.size());
-  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i].bytes, written[i].bytes) << i;
+  const std::vector<CopiedEvent> delivered = drain(consumer_over<TypeParam, DamagesWords>(fake));
+  ASSERT_EQ(delivered.size(), written.size());
+  for (std::size_t i = 0; i < delivered.size(); ++i)
+    EXPECT_EQ(delivered[i].bytes, written[i].bytes) << i;
   for (const std::size_t header : headers) EXPECT_EQ(DamagesWords::loads[header], 1) << header;
   EXPECT_EQ(std::ranges::count(DamagesWords::loads, 0),
             static_cast<long>(kLookedAtSize / 8 - headers.size()));
@@ -162,13 +164,14 @@ TYPED_TEST(RingS10Test, ARawSizeThatGrowsWhenLookedAtLeadsNowhereElse) {
     KnownRing known{kLookedAtSize, kLookedAtSize - before};
     for (unsigned i = 0; i < 40; ++i) known.sample(payload(i % 17 == 16 ? 11 : 12, i), 24);
     RaisesRawSizes::data = known.fake().data().data();
-    const std::vector<Seen> seen = drain(consumer_over<TypeParam, RaisesRawSizes>(known.fake()));
-    ASSERT_EQ(seen.size(), known.expected().size());
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-      if (seen[i].kind == Seen::Kind::Malformed) {
-        EXPECT_EQ(seen[i].defect, Defect::BadSample);
+    const std::vector<CopiedEvent> delivered =
+        drain(consumer_over<TypeParam, RaisesRawSizes>(known.fake()));
+    ASSERT_EQ(delivered.size(), known.expected().size());
+    for (std::size_t i = 0; i < delivered.size(); ++i) {
+      if (delivered[i].kind == CopiedEvent::Kind::Malformed) {
+        EXPECT_EQ(delivered[i].defect, Defect::BadSample);
       } else {
-        EXPECT_EQ(seen[i], known.expected()[i]);
+        EXPECT_EQ(delivered[i], known.expected()[i]);
       }
     }
     EXPECT_EQ(known.page().data_tail, known.fake().head());
@@ -193,8 +196,8 @@ TYPED_TEST(ConsumerS1Test, ARecordPublishedAfterTheReadOfHeadWaitsForTheNextDrai
   for (unsigned i = 0; i < 20; ++i) known.sample(payload(12, i));
   for (int round = 0; round < 3; ++round) {
     const std::uint64_t head = known.fake().head();
-    const std::vector<Seen> due{known.expected().begin() + static_cast<long>(written),
-                                known.expected().end()};
+    const std::vector<CopiedEvent> due{known.expected().begin() + static_cast<long>(written),
+                                       known.expected().end()};
     written = known.expected().size();
     EXPECT_EQ((drain(consumer_over<TypeParam, PublishesOnRead>(known.fake()))), due);
     EXPECT_EQ(known.page().data_tail, head);

@@ -104,7 +104,7 @@ void commit_each(Check& check) {
 
 // Drains by a Cursor that releases each record once it has the next, if need be from a second look.
 template <class M>
-void held(Check& check) {
+void hold_records(Check& check) {
   Cursor<M> cursor = *Cursor<M>::over(page, data);
   std::optional<typename Cursor<M>::Record> oldest;
   const auto give_back = [&] {
@@ -125,9 +125,9 @@ void held(Check& check) {
 const std::pair<std::string_view, Drain> kDrains[] = {
     {"none", whole_drains<DefaultMemory>},
     {"commit_each", commit_each},
-    {"cursor", held<DefaultMemory>},
-    {"cursor_no_acquire_fence", held<NoAcquireFence>},
-    {"cursor_no_full_fence", held<NoFullFence>},
+    {"cursor", hold_records<DefaultMemory>},
+    {"cursor_no_acquire_fence", hold_records<NoAcquireFence>},
+    {"cursor_no_full_fence", hold_records<NoFullFence>},
     {"no_acquire_fence", whole_drains<NoAcquireFence>},
     {"no_full_fence", whole_drains<NoFullFence>},
 };

@@ -13,19 +13,19 @@
 #include <vector>
 
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/seen.h"
 
 namespace perfring {
 namespace {
 
+using testing::CopiedEvent;
 using testing::drain;
 using ::testing::ElementsAre;
 using testing::FakeRing;
 using ::testing::IsEmpty;
 using testing::payload;
 using testing::ring_over;
-using testing::Seen;
 using ::testing::UnorderedElementsAre;
 
 constexpr std::size_t kSize = 65536;
@@ -132,18 +132,20 @@ class RingS3Test : public ::testing::Test {
 };
 
 TEST_F(RingS3Test, TheEventThatBreaksIsConsumedAndNoneAfterIt) {
-  const std::vector<Seen> all = drain(ring_over(fake_));
+  const std::vector<CopiedEvent> all = drain(ring_over(fake_));
   ASSERT_EQ(all.size(), ends_.size());
   for (std::size_t last = 0; last < ends_.size(); ++last) {
     rewind();
     auto ring = traced(fake_);
-    const std::vector<Seen> first = drain(ring, last);
-    EXPECT_EQ(first, std::vector<Seen>(all.begin(), all.begin() + static_cast<long>(last) + 1));
+    const std::vector<CopiedEvent> first = drain(ring, last);
+    EXPECT_EQ(first,
+              std::vector<CopiedEvent>(all.begin(), all.begin() + static_cast<long>(last) + 1));
     EXPECT_EQ(fake_.page().data_tail, ends_[last]);
     EXPECT_EQ(
         std::ranges::count(TracingMemory::trace, std::string_view{"fence_before_write_of tail"}),
         1);
-    EXPECT_EQ(drain(ring), std::vector<Seen>(all.begin() + static_cast<long>(last) + 1, all.end()));
+    EXPECT_EQ(drain(ring),
+              std::vector<CopiedEvent>(all.begin() + static_cast<long>(last) + 1, all.end()));
   }
 }
 
@@ -183,9 +185,10 @@ TEST(RingS4Test, ASampleIsItsRawBytesInTheRingItself) {
 TEST(RingS4Test, OnlyTheRawSizeCountsNotTheRecords) {
   FakeRing fake{kSize};
   for (unsigned i = 0; i < 20; ++i) fake.sample(payload(i % 13, i), 32);  // fields may follow raw
-  const std::vector<Seen> seen = drain(ring_over(fake));
-  ASSERT_EQ(seen.size(), 20U);
-  for (unsigned i = 0; i < 20; ++i) EXPECT_EQ(seen[i], Seen::sample(payload(i % 13, i)));
+  const std::vector<CopiedEvent> delivered = drain(ring_over(fake));
+  ASSERT_EQ(delivered.size(), 20U);
+  for (unsigned i = 0; i < 20; ++i)
+    EXPECT_EQ(delivered[i], CopiedEvent::sample(payload(i % 13, i)));
 }
 
 TEST(RingS4Test, AStraddlingSampleIsTheTwoEndsOfTheRing) {
@@ -208,14 +211,14 @@ TEST(RingS5Test, ALostIsTheCountPastTheId) {
   fake.lost(0x0102'0304'0506'0708, 24, 77);
   fake.lost(9, 48);  // sample_id_all appends fields
   EXPECT_THAT(drain(ring_over(fake)),
-              ElementsAre(Seen::lost(0x0102'0304'0506'0708), Seen::lost(9)));
+              ElementsAre(CopiedEvent::lost(0x0102'0304'0506'0708), CopiedEvent::lost(9)));
 }
 
 TEST(RingS5Test, ALostMayWrapBehindItsHeaderOrItsId) {
   for (const std::uint64_t start : {kSize - 8, kSize - 16, kSize - 24}) {
     FakeRing fake{kSize, start};
     fake.lost(42);
-    EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::lost(42)));
+    EXPECT_THAT(drain(ring_over(fake)), ElementsAre(CopiedEvent::lost(42)));
   }
 }
 
@@ -262,9 +265,9 @@ TEST(RingS9Test, AHeadOf32BitsIsFollowedPast4GiB) {
     for (unsigned i = 0; i < 3; ++i) fake.sample(payload(4, 3 * round + i));
     fake.page().data_head = fake.head() & 0xffff'ffff;
     EXPECT_TRUE(ring.readable());
-    EXPECT_THAT(drain(ring), ElementsAre(Seen::sample(payload(4, 3 * round)),
-                                         Seen::sample(payload(4, 3 * round + 1)),
-                                         Seen::sample(payload(4, 3 * round + 2))));
+    EXPECT_THAT(drain(ring), ElementsAre(CopiedEvent::sample(payload(4, 3 * round)),
+                                         CopiedEvent::sample(payload(4, 3 * round + 1)),
+                                         CopiedEvent::sample(payload(4, 3 * round + 2))));
     EXPECT_EQ(fake.page().data_tail, tail + 48);
     EXPECT_FALSE(ring.readable());
     EXPECT_THAT(drain(ring), IsEmpty());
@@ -301,21 +304,21 @@ TEST(RingS11Test, AHeadThatWentBackIsAnEmptyRingAndTheNextDrainGoesOn) {
   for (const std::uint64_t start : {std::uint64_t{4096}, limit - 24, limit, limit + 24, 5 * limit,
                                     std::uint64_t{0} - 24, std::uint64_t{0}}) {
     for (const std::uint64_t mask : {~std::uint64_t{0}, limit - 1}) {
-      for (const std::uint64_t behind : {std::size_t{8}, std::size_t{24}, kSize - 8, kSize}) {
+      for (const std::uint64_t distance : {std::size_t{8}, std::size_t{24}, kSize - 8, kSize}) {
         FakeRing fake{kSize, start};
         fake.sample(payload(12, 1));
         ASSERT_EQ(drain(ring_over(fake)).size(), 1U);
         const std::uint64_t tail = fake.page().data_tail;
-        fake.page().data_head = (tail - behind) & mask;
+        fake.page().data_head = (tail - distance) & mask;
         Ring<TracingMemory> ring = traced(fake);
-        EXPECT_FALSE(ring.readable()) << tail << " - " << behind;
+        EXPECT_FALSE(ring.readable()) << tail << " - " << distance;
         TracingMemory::trace = {"start"};
-        EXPECT_THAT(drain(ring), IsEmpty()) << tail << " - " << behind;
+        EXPECT_THAT(drain(ring), IsEmpty()) << tail << " - " << distance;
         EXPECT_THAT(TracingMemory::trace,
                     ElementsAre("start", "read tail", "read_once", "fence_after_read_of head"));
         EXPECT_EQ(fake.page().data_tail, tail);
         fake.sample(payload(12, 2));
-        EXPECT_THAT(drain(ring_over(fake)), ElementsAre(Seen::sample(payload(12, 2))));
+        EXPECT_THAT(drain(ring_over(fake)), ElementsAre(CopiedEvent::sample(payload(12, 2))));
         EXPECT_EQ(fake.page().data_tail, fake.head());
       }
     }

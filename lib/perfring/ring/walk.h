@@ -59,8 +59,8 @@ inline bool is_ahead(SharedPosition place, SharedPosition next, SharedPosition e
 
 // Whether the unread bytes from `next` on may be records: [tail, end) fits in the ring, and `next`
 // and `end` are multiples of 8 (S8).
-inline bool are_positions(const RingView& ring, SharedPosition tail, SharedPosition next,
-                          SharedPosition end) noexcept {
+inline bool are_valid_positions(const RingView& ring, SharedPosition tail, SharedPosition next,
+                                SharedPosition end) noexcept {
   return end - tail <= ring.data.size() && (next | end) % kAlignment == 0;
 }
 
@@ -153,14 +153,14 @@ struct Walk {
     return true;
   }
 
-  bool believable(At at, std::size_t size) const noexcept {
+  bool has_valid_size(At at, std::size_t size) const noexcept {
     return size >= sizeof(perf_event_header) && size % kAlignment == 0 && size <= left(at);
   }
 
   // Classifies the record at `at`. Consumes nothing.
   [[gnu::noinline]] PerfEvent interpret(At at, perf_event_header header) const {
     const std::size_t size = header.size;
-    if (!believable(at, size)) return malformed(Defect::BadSize, at, left(at));
+    if (!has_valid_size(at, size)) return malformed(Defect::BadSize, at, left(at));
     if (header.type == PERF_RECORD_SAMPLE) {
       if (size < kSampleSizeMin) return malformed(Defect::BadSample, at, size);
       const std::size_t raw = M::template read<std::uint32_t>(address(at, kRawAt));

@@ -23,7 +23,7 @@ namespace perfring::internal {
 class KeyWords {
  public:
   // Sets the number of rings. No ring's number is all ones, so no word is.
-  void have_rings(std::size_t rings) noexcept {
+  void set_ring_count(std::size_t rings) noexcept {
     while (std::size_t{1} << bits_ <= rings) ++bits_;
     ring_mask_ = (std::uint32_t{1} << bits_) - 1;
   }
@@ -51,7 +51,7 @@ class KeyWords {
   }
   [[gnu::always_inline]] bool is_released(std::uint64_t word) const noexcept { return word < end_; }
   // Returns true if the base must be chosen anew when `word` wins.
-  bool are_old(std::uint64_t word) const noexcept { return word >> bits_ == far(); }
+  bool needs_rebase(std::uint64_t word) const noexcept { return word >> bits_ == far(); }
 
   // Returns the lowest key with which a word of `ring` is not released, or not lower than `other`.
   std::uint64_t key_at(std::uint64_t other, std::size_t ring) const noexcept {

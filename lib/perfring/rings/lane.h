@@ -16,7 +16,7 @@
 //     |  read: delivered, or in window_ |  unread, one piece |  unread, the rest |
 //     |                                 |                    |                   |
 //   data_tail                      next to read   ring's end or the mark   data_head, as
-//                                                 of Looks, or end_        look() read it
+//                                                 of LookClock, or end_    look() read it
 //
 // tail_ and end_ are positions, at_ and stop_ are addresses. release() moves data_tail to the
 // oldest record that is still in window_ (or to at_, if window_ is empty).
@@ -33,9 +33,9 @@
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
 #include "perfring/ring/wire.h"
-#include "perfring/rings/held_event.h"
-#include "perfring/rings/looks.h"
+#include "perfring/rings/look_clock.h"
 #include "perfring/rings/lost_keys.h"
+#include "perfring/rings/pending_event.h"
 #include "perfring/rings/window.h"
 
 namespace perfring::internal {
@@ -45,11 +45,11 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
   using Walk = internal::Walk<M>;
 
  public:
-  Lane(const RingView& view, std::unique_ptr<std::uint64_t[]> room) noexcept
-      : window_{std::move(room)}, view_{view} {
-    forget(0);
+  Lane(const RingView& view, std::unique_ptr<std::uint64_t[]> arrays) noexcept
+      : window_{std::move(arrays)}, view_{view} {
+    reset(0);
   }
-  static auto room() { return Window<kWindow>::room(); }
+  static auto allocate_arrays() { return Window<kWindow>::allocate_arrays(); }
 
   const RingView& view() const noexcept { return view_; }
 
@@ -60,54 +60,56 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
   bool has_next() const noexcept { return window_.has_next(); }
   std::uint64_t next_key() const noexcept { return window_.next_key(); }
 
-  // M1: Reads data_head. `clock` was read just before this call. `seen` is the clock that was read
-  // after the previous look().
-  void look(std::uint64_t clock, std::uint64_t seen) {
+  // M1: Reads data_head. `clock` was read just before this call. `previous_clock_after` is the
+  // clock that was read after the previous look().
+  void look(std::uint64_t clock, std::uint64_t previous_clock_after) {
     const SharedPosition tail = own_tail<M>(*view_.page);
     if (tail != tail_) [[unlikely]]
-      forget(tail);
+      reset(tail);
     if (holds_bad_positions_) [[unlikely]]
       return;  // only one fits
     const SharedPosition next = position();
-    looks_.look(next, end_, seen, clock);
+    look_clock_.look(next, end_, previous_clock_after, clock);
     const Position head = read_head<M>(*view_.page);
     const SharedPosition end = next + available(view_.data.size(), next, head);
     // S11: if data_head has gone back, the records found by an earlier look() are still there.
-    const bool went_back = positions_ && end % kAlignment == 0 && end - next < end_ - next;
+    const bool went_back = positions_valid_ && end % kAlignment == 0 && end - next < end_ - next;
     if (!went_back) end_ = end;
-    positions_ = are_positions(view_, tail_, next, end_);
+    positions_valid_ = are_valid_positions(view_, tail_, next, end_);
     seek(next);
   }
 
   // Fills the window. Called once in each run, before the first take().
-  template <class Round>
-  void fill(Round& round) {
+  template <class RunState>
+  void fill(RunState& round) {
     fill(round, kWhole, kWhole);
   }
 
   // M8: Compares the keys of the records that a flush read but left with the clock, now that there
   // is one.
-  template <class Round>
-  [[gnu::noinline]] void meets_clock(Round& round) {
+  template <class RunState>
+  [[gnu::noinline]] void check_against_clock(RunState& round) {
     std::uint64_t before = round.newest();
     const std::size_t displaced = window_.change_keys(
-        [this](const Held& a, const Held& b) { return from_tail(a) < from_tail(b); },
-        [&](const Held& held) {
-          if (is_sample(held) && held.key > round.seen) round.counts_ahead();
-          return before = round.believed(held.key, Looks::kUnknown, before);
+        [this](const PendingRecord& a, const PendingRecord& b) {
+          return from_tail(a) < from_tail(b);
+        },
+        [&](const PendingRecord& pending) {
+          if (is_sample(pending) && pending.key > round.clock_after) round.count_ahead();
+          return before = round.ordering_key(pending.key, LookClock::kUnknown, before);
         });
-    for (std::size_t i = 0; i != displaced; ++i) round.displaced();
-    if (last_key_ > round.seen && !window_.empty()) last_key_ = before;
+    for (std::size_t i = 0; i != displaced; ++i) round.count_displaced();
+    if (last_key_ > round.clock_after && !window_.empty()) last_key_ = before;
   }
 
   // Reads another record if necessary. Called before take(). Does not displace the record after the
   // front. Returns true if a third record is known, after the front and the one that follows it. If
   // the key function throws, nothing has changed.
-  template <class Round>
-  [[gnu::always_inline]] bool knows_on(Round& round) {
-    return window_.knows_on() || reads_on(round);
+  template <class RunState>
+  [[gnu::always_inline]] bool has_lookahead(RunState& round) {
+    return window_.has_lookahead() || refill(round);
   }
-  [[gnu::always_inline]] Held take() noexcept { return window_.take(); }
+  [[gnu::always_inline]] PendingRecord take() noexcept { return window_.take(); }
   bool front_is_plain() const noexcept { return window_.front_is_plain(); }
   template <class Visit>
   [[gnu::always_inline]] bool take_while(std::uint64_t until_key, std::uint64_t& limit,
@@ -115,15 +117,15 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
     return window_.take_while(until_key, limit, visit);
   }
 
-  PerfEvent event(const Held& held) {
-    if (held.kind() == Held::kSample) return sample(held);
-    if (!is_defect(held, Defect::BadPositions)) return odd_event_of<M>(view_, held);
+  PerfEvent event(const PendingRecord& pending) {
+    if (pending.kind() == PendingRecord::kSample) return sample(pending);
+    if (!is_defect(pending, Defect::BadPositions)) return odd_event_of<M>(view_, pending);
     holds_bad_positions_ = false;
     return bad_positions_;
   }
-  // Returns the sample at `held`. Precondition: it is a sample in one piece.
-  [[gnu::always_inline]] Sample sample(const Held& held) const {
-    return {{view_.data.data() + held.index() + Walk::kPayloadAt, held.length()}, {}};
+  // Returns the sample at `pending`. Precondition: it is a sample in one piece.
+  [[gnu::always_inline]] Sample sample(const PendingRecord& pending) const {
+    return {{view_.data.data() + pending.index() + Walk::kPayloadAt, pending.length()}, {}};
   }
 
   // M4: Moves data_tail to the oldest undelivered record, unless it is there already (S2, S3).
@@ -145,9 +147,9 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
 
   // Returns the distance of a record from data_tail. A BadPositions spans everything that is left,
   // so it is always last.
-  SharedPosition from_tail(const Held& held) const noexcept {
-    if (is_defect(held, Defect::BadPositions)) return ~SharedPosition{0};
-    return (held.index() - tail_) & (view_.data.size() - 1);
+  SharedPosition from_tail(const PendingRecord& pending) const noexcept {
+    if (is_defect(pending, Defect::BadPositions)) return ~SharedPosition{0};
+    return (pending.index() - tail_) & (view_.data.size() - 1);
   }
 
   // Returns the position of the next record to read.
@@ -156,12 +158,12 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
   }
 
   // Starts afresh at `tail`.
-  void forget(SharedPosition tail) noexcept {
+  void reset(SharedPosition tail) noexcept {
     tail_ = end_ = tail;
-    looks_.forget(tail);
-    lost_keys_.forget(tail);
+    look_clock_.reset(tail);
+    lost_keys_.reset(tail);
     window_.clear();
-    positions_ = true;
+    positions_valid_ = true;
     holds_bad_positions_ = false;
     seek(tail);
   }
@@ -171,50 +173,50 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
   void seek(SharedPosition next) noexcept {
     at_ = stop_ = view_.data.data();
     stop_position_ = next;
-    if (!positions_) return;
+    if (!positions_valid_) return;
     Walk walk{view_};
     at_ = walk.start(view_, next, static_cast<std::size_t>(end_ - next));
-    const std::size_t length = looks_.seek(next, end_, walk.piece(at_));
+    const std::size_t length = look_clock_.seek(next, end_, walk.piece(at_));
     stop_ = at_ + length;
     stop_position_ = next + length;
   }
 
-  template <class Round>
-  [[gnu::noinline]] bool reads_on(Round& round) {
+  template <class RunState>
+  [[gnu::noinline]] bool refill(RunState& round) {
     // With less than a whole window, this run has no more records to read.
-    if (window_.count() < kWhole) return window_.runs_out();
+    if (window_.count() < kWhole) return window_.drain_window();
     return fill(round, kWhole + 1, kWhole + 1 + kAhead);
   }
 
   // Reads until `wanted` records are held or nothing is left before end_. Reads ahead up to `most`
   // records as long as they are plain samples. If the key function throws, the records held by then
   // stay held.
-  template <class Round>
-  bool fill(Round& round, std::size_t wanted, std::size_t most) {
+  template <class RunState>
+  bool fill(RunState& round, std::size_t wanted, std::size_t most) {
     if (window_.count() < wanted) window_.make_room();
     while (window_.count() < wanted) {
       read_ahead(round, most - window_.count());
       if (window_.count() >= wanted) break;
-      const Held held = read(round);
-      if (held.is_none()) return window_.runs_out();
-      if (window_.put(held)) round.displaced();
+      const PendingRecord pending = read(round);
+      if (pending.is_none()) return window_.drain_window();
+      if (window_.put(pending)) round.count_displaced();
     }
-    return window_.stays_whole();
+    return window_.keep_window();
   }
 
   // Reads up to `most` samples from the current piece while their keys do not decrease. Stops
   // before a key that is lower than the clock of the previous look(), which would prove a delay
   // (M7), and before a key that is ahead of the clock (M8).
-  template <class Round>
-  [[gnu::always_inline]] void read_ahead(Round& round, std::size_t most) {
+  template <class RunState>
+  [[gnu::always_inline]] void read_ahead(RunState& round, std::size_t most) {
     const std::byte* at = at_;
     const std::byte* const stop = stop_;
     std::uint64_t least = window_.last_key();
-    if (least < looks_.after()) least = looks_.after();
-    const std::uint64_t greatest = round.latest(looks_.by());
+    if (least < look_clock_.published_after()) least = look_clock_.published_after();
+    const std::uint64_t greatest = round.latest_key(look_clock_.published_by());
     std::size_t count = 0;
-    bool goes_on = true;
-    while (goes_on && count != most && at != stop) {
+    bool keys_ascend = true;
+    while (keys_ascend && count != most && at != stop) {
       const std::uint64_t header = Walk::header_at(at);
       const std::size_t size = Walk::size_of(header);
       const auto left = static_cast<std::size_t>(stop - at);
@@ -229,36 +231,37 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
       }
       // Continue with records that have the same header and the same raw size.
       const std::byte* const last = at + smaller(left, size * (most - count)) - size;
-      std::uint64_t place = Held::place_of(index_of(at), Held::kSample, raw);
+      std::uint64_t place = PendingRecord::place_of(index_of(at), PendingRecord::kSample, raw);
       for (; at <= last && Walk::header_at(at) == header && Walk::raw_at(at) == raw; at += size) {
         const std::uint64_t key =
             round.key_of(Sample{{at + Walk::kPayloadAt, raw}, {}}, at + kTimeAt);
         if (key < least) {
-          goes_on = false;
+          keys_ascend = false;
           break;
         }
-        window_.set_behind(count++, key, place);
+        window_.stage(count++, key, place);
         least = key;
         place += size;
       }
     }
-    for (; count != 0 && window_.behind(count - 1).key > greatest; --count) {
-      at = view_.data.data() + window_.behind(count - 1).index();
+    for (; count != 0 && window_.staged(count - 1).key > greatest; --count) {
+      at = view_.data.data() + window_.staged(count - 1).index();
     }
     if (count == 0) return;
     at_ = at;
     has_last_key_ = true;
-    last_key_ = window_.behind(count - 1).key;
-    window_.add_behind(count);
+    last_key_ = window_.staged(count - 1).key;
+    window_.append_staged(count);
   }
 
-  // Reads the oldest unread record. Returns Held::none() if nothing is left before end_, or if the
-  // record is a LOST and its key is not known yet. If the key function throws, nothing has changed.
-  template <class Round>
-  Held read(Round& round) {
+  // Reads the oldest unread record. Returns PendingRecord::none() if nothing is left before end_,
+  // or if the record is a LOST and its key is not known yet. If the key function throws, nothing
+  // has changed.
+  template <class RunState>
+  PendingRecord read(RunState& round) {
     if (at_ == stop_) {
-      if (position() == end_) return Held::none();
-      if (!positions_) return read_bad_positions(round);
+      if (position() == end_) return PendingRecord::none();
+      if (!positions_valid_) return read_bad_positions(round);
       seek(position());
     }
     const SharedPosition next = position();
@@ -267,27 +270,29 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
     // The header is loaded once (S10).
     const std::uint64_t header = Walk::header_at(at);
     const std::size_t in_header = Walk::size_of(header);
-    const std::size_t size = walk.believable(at, in_header) ? in_header : walk.left(at);
+    const std::size_t size = walk.has_valid_size(at, in_header) ? in_header : walk.left(at);
     const PerfEvent event = walk.interpret(at, Walk::decode(header));
-    Held held;
+    PendingRecord pending;
     if (const auto* const sample = std::get_if<Sample>(&event)) {
       const bool is_split = index_of(at) + Walk::kPayloadAt + sample->size() > view_.data.size();
-      held = {
-          key_of(*sample, walk.address(at, kTimeAt), round),
-          Held::place_of(index_of(at), is_split ? Held::kSplit : Held::kSample, sample->size())};
+      pending = {key_of(*sample, walk.address(at, kTimeAt), round),
+                 PendingRecord::place_of(index_of(at),
+                                         is_split ? PendingRecord::kSplit : PendingRecord::kSample,
+                                         sample->size())};
     } else if (const auto* const malformed = std::get_if<Malformed>(&event)) {
-      held = {key_before(round),
-              Held::place_of(index_of(at), kind_of(malformed->defect), malformed->size())};
+      pending = {
+          key_before(round),
+          PendingRecord::place_of(index_of(at), kind_of(malformed->defect), malformed->size())};
     } else {
       const auto key =
-          lost_keys_.key_of(view_, next + size, end_, key_before(round), looks_, round);
-      if (!key) return Held::none();
-      held = {*key, Held::place_of(index_of(at), Held::kLost, 0)};
+          lost_keys_.key_of(view_, next + size, end_, key_before(round), look_clock_, round);
+      if (!key) return PendingRecord::none();
+      pending = {*key, PendingRecord::place_of(index_of(at), PendingRecord::kLost, 0)};
     }
-    last_key_ = held.key;
+    last_key_ = pending.key;
     has_last_key_ = true;
     seek(next + size);
-    return held;
+    return pending;
   }
 
   std::size_t index_of(const std::byte* at) const noexcept {
@@ -296,29 +301,29 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
 
   // M7: An earlier look() did not find the record, so the record was published after that look()'s
   // clock.
-  template <class Round>
+  template <class RunState>
   [[gnu::always_inline]] std::uint64_t key_of(const Sample& sample, const std::byte* time,
-                                              Round& round) {
+                                              RunState& round) {
     const std::uint64_t key = round.key_of(sample, time);
-    if (key < looks_.after()) [[unlikely]]
-      round.delayed(looks_.after() - key);
-    if (key > round.latest(looks_.by())) [[unlikely]] {
-      round.counts_ahead();
-      return round.believed(key, looks_.by(), key_before(round));
+    if (key < look_clock_.published_after()) [[unlikely]]
+      round.note_delay(look_clock_.published_after() - key);
+    if (key > round.latest_key(look_clock_.published_by())) [[unlikely]] {
+      round.count_ahead();
+      return round.ordering_key(key, look_clock_.published_by(), key_before(round));
     }
     return key;
   }
 
-  // M6. believed() checks last_key_ and newest() too, because a flush may have delivered a key that
-  // is ahead.
-  template <class Round>
-  std::uint64_t key_before(const Round& round) const noexcept {
+  // M6. ordering_key() checks last_key_ and newest() too, because a flush may have delivered a key
+  // that is ahead.
+  template <class RunState>
+  std::uint64_t key_before(const RunState& round) const noexcept {
     const std::uint64_t key = has_last_key_ ? last_key_ : round.newest();
-    return round.believed(key, Looks::kUnknown, key);
+    return round.ordering_key(key, LookClock::kUnknown, key);
   }
 
-  template <class Round>
-  Held read_bad_positions(const Round& round) {
+  template <class RunState>
+  PendingRecord read_bad_positions(const RunState& round) {
     Walk walk{view_};
     walk.stop_ = end_;
     auto at = view_.data.data();
@@ -326,7 +331,7 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
     bad_positions_ = walk.bad_positions(at, static_cast<std::size_t>(length));
     holds_bad_positions_ = true;
     seek(end_);
-    return {key_before(round), Held::place_of(0, kind_of(Defect::BadPositions), 0)};
+    return {key_before(round), PendingRecord::place_of(0, kind_of(Defect::BadPositions), 0)};
   }
 
   Window<kWindow> window_;
@@ -336,7 +341,7 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
   SharedPosition stop_position_;
   std::uint64_t last_key_ = 0;  // of the record that was read last
   bool has_last_key_ = false;
-  Looks looks_;
+  LookClock look_clock_;
   RingView view_;
 
   // S9: all 64 bits, as in Cursor.
@@ -344,7 +349,7 @@ class alignas(256) Lane {  // a power of two, so that lanes_[ring] is a shift
   SharedPosition end_;   // data_head, as look() read it
   LostKeys<M> lost_keys_;
   Malformed bad_positions_{};
-  bool positions_;            // whether they can be a ring's (S8)
+  bool positions_valid_;      // whether they can be a ring's (S8)
   bool holds_bad_positions_;  // whether window_ holds a BadPositions
 };
 

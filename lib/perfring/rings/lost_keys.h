@@ -17,7 +17,7 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
-#include "perfring/rings/looks.h"
+#include "perfring/rings/look_clock.h"
 
 namespace perfring::internal {
 
@@ -28,25 +28,26 @@ template <Memory M>
 class LostKeys {
  public:
   // Starts afresh at `tail`.
-  void forget(SharedPosition tail) noexcept {
+  void reset(SharedPosition tail) noexcept {
     scanned_ = waited_to_ = tail;
     found_ = false;
   }
 
-  // Returns the key of a LOST that ends at position `behind`, in a look that ends at `end`. Returns
-  // nullopt if the LOST must wait for the sample after it.
-  template <class Round>
-  std::optional<std::uint64_t> key_of(const RingView& view, SharedPosition behind,
+  // Returns the key of a LOST that ends at position `lost_end`, in a look that ends at `end`.
+  // Returns nullopt if the LOST must wait for the sample after it.
+  template <class RunState>
+  std::optional<std::uint64_t> key_of(const RingView& view, SharedPosition lost_end,
                                       SharedPosition end, std::uint64_t key_before,
-                                      const Looks& looks, Round& round) {
-    if (scanned_ != behind && !is_ahead(scanned_, behind, end)) {
-      scanned_ = behind;
+                                      const LookClock& look_clock, RunState& round) {
+    if (scanned_ != lost_end && !is_ahead(scanned_, lost_end, end)) {
+      scanned_ = lost_end;
       found_ = false;
     }
     if (!found_) scan(view, end, round);
-    if (found_) return round.believed(sample_key_, looks.by(scanned_, end), key_before);
-    if (round.takes_all) return key_before;
-    if (waited_to_ != behind && !is_ahead(waited_to_, behind, end)) {
+    if (found_)
+      return round.ordering_key(sample_key_, look_clock.published_by(scanned_, end), key_before);
+    if (round.is_flush) return key_before;
+    if (waited_to_ != lost_end && !is_ahead(waited_to_, lost_end, end)) {
       waited_to_ = end;
       waited_in_ = round.number;
       waited_bound_ = round.bound;
@@ -58,14 +59,14 @@ class LostKeys {
  private:
   // Advances scanned_ to the next sample and takes its key. The records before the sample are read
   // and checked again when it is their turn.
-  template <class Round>
-  void scan(const RingView& view, SharedPosition end, Round& round) {
+  template <class RunState>
+  void scan(const RingView& view, SharedPosition end, RunState& round) {
     while (scanned_ != end) {
       Walk<M> walk{view};
       const auto at = walk.start(view, scanned_, static_cast<std::size_t>(end - scanned_));
       const std::uint64_t header = Walk<M>::header_at(at);
       const std::size_t size = Walk<M>::size_of(header);
-      if (!walk.believable(at, size)) {
+      if (!walk.has_valid_size(at, size)) {
         scanned_ = end;
         return;
       }

@@ -100,7 +100,7 @@
 #include "perfring/rings/key_at.h"
 #include "perfring/rings/key_words.h"
 #include "perfring/rings/lane.h"
-#include "perfring/rings/looks.h"
+#include "perfring/rings/look_clock.h"
 #include "perfring/rings/loser_tree.h"
 #include "perfring/rings/slack.h"
 
@@ -146,7 +146,7 @@ class Merge {
   void reserve_one() {
     tree_.reserve(lanes_.size() + 1);
     lanes_.reserve(lanes_.size() + 1);
-    if (room_ == nullptr) room_ = Lane::room();
+    if (spare_arrays_ == nullptr) spare_arrays_ = Lane::allocate_arrays();
   }
 
   std::size_t rings() const noexcept { return lanes_.size(); }
@@ -164,21 +164,21 @@ class Merge {
     internal::expect_callable(clock);
     internal::expect_callable(f);
     if (running_) return MergeEnd::Nested;
-    const Running running{*this};
-    Round<std::remove_reference_t<Key> > round{*this, key};
+    const RunScope run_scope{*this};
+    RunState<std::remove_reference_t<Key> > round{*this, key};
     round.bound = ~std::uint64_t{0};
-    const std::uint64_t seen_before = std::exchange(seen_, Looks::kUnknown);
+    const std::uint64_t previous_clock_after = std::exchange(clock_after_, LookClock::kUnknown);
     for (Lane& lane : lanes_) {
       const std::uint64_t now = clock();
       if (now < round.bound) round.bound = now;
-      lane.look(now, seen_before);
+      lane.look(now, previous_clock_after);
     }
     round.bound = slack_.bound(round.bound);
-    round.seen = clock();
-    if (round.seen < round.bound) round.seen = round.bound;
-    seen_ = round.seen;
+    round.clock_after = clock();
+    if (round.clock_after < round.bound) round.clock_after = round.bound;
+    clock_after_ = round.clock_after;
     if (std::exchange(has_flushed_, false)) {
-      for (Lane& lane : lanes_) lane.meets_clock(round);
+      for (Lane& lane : lanes_) lane.check_against_clock(round);
     }
     return deliver(round, f, limit);
   }
@@ -191,27 +191,27 @@ class Merge {
     internal::expect_callable(key);
     internal::expect_callable(f);
     if (running_) return MergeEnd::Nested;
-    const Running running{*this};
-    Round<std::remove_reference_t<Key> > round{*this, key};
-    round.takes_all = has_flushed_ = true;
-    const std::uint64_t seen_before = std::exchange(seen_, Looks::kUnknown);
-    for (Lane& lane : lanes_) lane.look(0, seen_before);
+    const RunScope run_scope{*this};
+    RunState<std::remove_reference_t<Key> > round{*this, key};
+    round.is_flush = has_flushed_ = true;
+    const std::uint64_t previous_clock_after = std::exchange(clock_after_, LookClock::kUnknown);
+    for (Lane& lane : lanes_) lane.look(0, previous_clock_after);
     return deliver(round, f, limit);
   }
 
  private:
   using Lane = internal::Lane<M, kWindow>;
-  using Looks = internal::Looks;
+  using LookClock = internal::LookClock;
 
   // The state of one run, as the lanes use it while they read records.
   template <class Key>
-  struct Round {
+  struct RunState {
     Merge& merge;
     Key& key;
     std::uint64_t number = ++merge.rounds_;
-    bool takes_all = false;
-    std::uint64_t bound = 0;                 // B
-    std::uint64_t seen = ~std::uint64_t{0};  // the clock after every data_head was read
+    bool is_flush = false;
+    std::uint64_t bound = 0;                        // B
+    std::uint64_t clock_after = ~std::uint64_t{0};  // the clock after every data_head was read
 
     // Returns the key of a sample. `time` points to its TIME, if it has one.
     [[gnu::always_inline]] std::uint64_t key_of(const Sample& sample, const std::byte* time) {
@@ -223,35 +223,35 @@ class Merge {
         return key(sample);
       }
     }
-    bool releases(std::uint64_t of) const noexcept { return takes_all || of < bound; }
+    bool releases(std::uint64_t of) const noexcept { return is_flush || of < bound; }
     std::uint64_t newest() const noexcept { return merge.newest_; }
     // The highest key that a record published by clock `by` may have (M8).
-    std::uint64_t latest(std::uint64_t by) const noexcept {
-      return takes_all ? ~std::uint64_t{0} : internal::smaller(by, seen);
+    std::uint64_t latest_key(std::uint64_t by) const noexcept {
+      return is_flush ? ~std::uint64_t{0} : internal::smaller(by, clock_after);
     }
-    // M8: Returns the key by which to order a record with the key `its`. `before` is the key of the
-    // record before it.
-    std::uint64_t believed(std::uint64_t its, std::uint64_t by,
-                           std::uint64_t before) const noexcept {
-      if (its <= latest(by)) return its;
+    // M8: Returns the key by which to order a record with the key `own_key`. `before` is the key of
+    // the record before it.
+    std::uint64_t ordering_key(std::uint64_t own_key, std::uint64_t by,
+                               std::uint64_t before) const noexcept {
+      if (own_key <= latest_key(by)) return own_key;
       const std::uint64_t next = before < newest() ? newest() : before;
-      if (next <= seen) return next;
+      if (next <= clock_after) return next;
       return bound == 0 ? 0 : bound - 1;
     }
-    void counts_ahead() noexcept { ++merge.counts_.ahead; }
-    void displaced() noexcept { ++merge.counts_.displaced; }
-    void delayed(std::uint64_t by) noexcept { merge.slack_.delayed(by, merge.counts_); }
+    void count_ahead() noexcept { ++merge.counts_.ahead; }
+    void count_displaced() noexcept { ++merge.counts_.displaced; }
+    void note_delay(std::uint64_t by) noexcept { merge.slack_.note_delay(by, merge.counts_); }
   };
 
   // M4: Marks the run's scope, so that data_tail moves even if the callback throws.
-  struct Running {
-    explicit Running(Merge& of) noexcept : merge{of} { merge.running_ = true; }
-    ~Running() {
+  struct RunScope {
+    explicit RunScope(Merge& of) noexcept : merge{of} { merge.running_ = true; }
+    ~RunScope() {
       merge.running_ = false;
       for (Lane& lane : merge.lanes_) lane.release();
     }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
+    RunScope(const RunScope&) = delete;
+    RunScope& operator=(const RunScope&) = delete;
     Merge& merge;
   };
 
@@ -268,20 +268,20 @@ class Merge {
       if (internal::overlap(lane.view(), *view)) return std::nullopt;
     }
     reserve_one();  // everything that can throw comes first
-    lanes_.emplace_back(*view, std::move(room_));
+    lanes_.emplace_back(*view, std::move(spare_arrays_));
     tree_.resize(lanes_.size());
-    words_.have_rings(lanes_.size());
+    words_.set_ring_count(lanes_.size());
     return lanes_.size() - 1;
   }
 
   template <class Key>
-  std::uint64_t play(const Round<Key>& round) {
+  std::uint64_t play(const RunState<Key>& round) {
     std::uint64_t lowest = ~std::uint64_t{0};
     for (const Lane& lane : lanes_) {
       if (!lane.empty() && lane.front_key() < lowest) lowest = lane.front_key();
     }
     words_.rebase(lowest);
-    if (round.takes_all) {
+    if (round.is_flush) {
       words_.release_all();
     } else {
       words_.release_below(round.bound);
@@ -295,25 +295,25 @@ class Merge {
   // Returns true if `top` belongs to an event that is to be delivered, if necessary after choosing
   // a new base and replaying the tree, which changes `top`.
   template <class Key>
-  [[gnu::noinline]] bool plays_on(std::uint64_t& top, const Round<Key>& round) {
-    if (!words_.are_old(top)) return false;
+  [[gnu::noinline]] bool rebase_and_replay(std::uint64_t& top, const RunState<Key>& round) {
+    if (!words_.needs_rebase(top)) return false;
     top = play(round);
     return round.releases(lanes_[words_.ring_of(top)].front_key());
   }
 
   template <class Key, class F>
-  MergeEnd deliver(Round<Key>& round, F& f, std::uint64_t limit) {
+  MergeEnd deliver(RunState<Key>& round, F& f, std::uint64_t limit) {
     if (lanes_.empty()) return MergeEnd::Released;
     for (Lane& lane : lanes_) lane.fill(round);
     std::uint64_t top = play(round);
     std::uint64_t turns = 0;  // until the next attempt to deliver a run of events from one ring
     Lane* const lanes = lanes_.data();
     for (;;) {
-      // plays_on() and deliver_run() take references. Pass copies, so that `top` and `limit`
-      // themselves stay in registers.
+      // rebase_and_replay() and deliver_run() take references. Pass copies, so that `top` and
+      // `limit` themselves stay in registers.
       if (!words_.is_released(top)) [[unlikely]] {
         std::uint64_t anew = top;
-        if (!plays_on(anew, round)) return MergeEnd::Released;
+        if (!rebase_and_replay(anew, round)) return MergeEnd::Released;
         top = anew;
       }
       const std::size_t ring = words_.ring_of(top);
@@ -330,14 +330,14 @@ class Merge {
         top = front_word(lane, ring);
       } else {
         top = lane.next_word;
-        const bool knows_on = lane.knows_on(round);
-        const internal::Held held = lane.take();
-        if (knows_on && held.kind() == internal::Held::kSample) [[likely]] {
+        const bool has_lookahead = lane.has_lookahead(round);
+        const internal::PendingRecord pending = lane.take();
+        if (has_lookahead && pending.kind() == internal::PendingRecord::kSample) [[likely]] {
           lane.next_word = words_.word(lane.next_key(), ring);
-          if (!deliver_event(ring, held.key, lane.sample(held), f)) return MergeEnd::Stopped;
+          if (!deliver_event(ring, pending.key, lane.sample(pending), f)) return MergeEnd::Stopped;
         } else {
           lane.next_word = next_word(lane, ring);
-          if (!deliver_odd(ring, lane, held, f)) return MergeEnd::Stopped;
+          if (!deliver_odd(ring, lane, pending, f)) return MergeEnd::Stopped;
         }
       }
       top = tree_.replace(ring, top);
@@ -351,14 +351,14 @@ class Merge {
   // Delivers events of one ring until another ring has a lower key, without playing any match
   // meanwhile (W18). Returns false if the callback stopped.
   template <class Key, class F>
-  [[gnu::always_inline]] bool deliver_run(std::size_t ring, Lane& lane, Round<Key>& round,
+  [[gnu::always_inline]] bool deliver_run(std::size_t ring, Lane& lane, RunState<Key>& round,
                                           std::uint64_t& limit, F& f) {
     const std::uint64_t until_key = words_.key_at(tree_.second(ring), ring);
-    const auto visit = [&](const internal::Held& held) __attribute__((always_inline)) {
-      return deliver_event(ring, held.key, lane.sample(held), f);
+    const auto visit = [&](const internal::PendingRecord& pending) __attribute__((always_inline)) {
+      return deliver_event(ring, pending.key, lane.sample(pending), f);
     };
     do {
-      if (lane.knows_on(round) && lane.front_is_plain()) {
+      if (lane.has_lookahead(round) && lane.front_is_plain()) {
         if (!lane.take_while(until_key, limit, visit)) return false;
       } else {
         --limit;
@@ -369,8 +369,9 @@ class Merge {
   }
 
   template <class F>
-  [[gnu::noinline]] bool deliver_odd(std::size_t ring, Lane& lane, internal::Held held, F& f) {
-    return deliver_event(ring, held.key, lane.event(held), f);
+  [[gnu::noinline]] bool deliver_odd(std::size_t ring, Lane& lane, internal::PendingRecord pending,
+                                     F& f) {
+    return deliver_event(ring, pending.key, lane.event(pending), f);
   }
   template <class Event, class F>
   [[gnu::always_inline]] bool deliver_event(std::size_t ring, std::uint64_t key, const Event& event,
@@ -396,9 +397,10 @@ class Merge {
   MergeCounts counts_;
   std::uint64_t newest_ = 0;  // the highest key delivered
   std::uint64_t rounds_ = 0;
-  std::uint64_t seen_ = Looks::kUnknown;  // the clock after the last run's reads of data_head
+  std::uint64_t clock_after_ =
+      LookClock::kUnknown;  // the clock after the last run's reads of data_head
   std::vector<Lane> lanes_;
-  std::unique_ptr<std::uint64_t[]> room_;  // for the next lane
+  std::unique_ptr<std::uint64_t[]> spare_arrays_;  // for the next lane
   internal::LoserTree tree_;
   internal::KeyWords words_;
   unsigned backoff_ = 0;  // turns between two attempts at deliver_run()

@@ -20,11 +20,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-using testing::Got;
+using testing::CopiedEvent;
 using testing::keyed;
+using testing::MergedEvent;
 using testing::Rings;
 using testing::sample;
-using testing::Seen;
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kThreeSeconds = 3'000'000'000;
@@ -32,8 +32,8 @@ constexpr std::uint64_t kLastOfKeys = ~std::uint64_t{0};
 constexpr std::uint64_t kBegin = 1'000'000'000'000;
 
 // A sample with the key `key`, which was ordered by the key `by`.
-Got ordered(std::size_t ring, std::uint64_t by, std::uint64_t key) {
-  return {ring, by, false, Seen::sample(keyed(key))};
+MergedEvent ordered(std::size_t ring, std::uint64_t by, std::uint64_t key) {
+  return {ring, by, false, CopiedEvent::sample(keyed(key))};
 }
 
 // Writes `count` samples to each of two rings, within one millisecond. Then runs the merge six
@@ -86,12 +86,12 @@ TEST(MergeAheadTest, WhatIsAheadFollowsTheRecordBeforeItThatWaits) {
   rings.write(0, 98);
   rings.write(1, 96);
   EXPECT_THAT(rings.run(100), IsEmpty());
-  const auto got = rings.run(109);
-  ASSERT_EQ(got.size(), 23U);
-  EXPECT_EQ(got[0], sample(0, 95));
-  for (std::size_t i = 1; i < 21; ++i) EXPECT_EQ(got[i], ordered(0, 95, kLastOfKeys)) << i;
-  EXPECT_EQ(got[21], sample(1, 96));
-  EXPECT_EQ(got[22], sample(0, 98));
+  const auto merged = rings.run(109);
+  ASSERT_EQ(merged.size(), 23U);
+  EXPECT_EQ(merged[0], sample(0, 95));
+  for (std::size_t i = 1; i < 21; ++i) EXPECT_EQ(merged[i], ordered(0, 95, kLastOfKeys)) << i;
+  EXPECT_EQ(merged[21], sample(1, 96));
+  EXPECT_EQ(merged[22], sample(0, 98));
   EXPECT_EQ(rings.merge.counts().late, 0U);
 }
 
@@ -104,9 +104,9 @@ TEST(MergeAheadTest, RightKeysAmongThoseAheadAreInTheirOrder) {
     for (std::uint64_t more = 0; more < i % 5; ++more) rings.write(ring, kThreeSeconds + i);
   }
   std::vector<std::uint64_t> right;
-  for (const Got& each : rings.run(2000)) {
+  for (const MergedEvent& each : rings.run(2000)) {
     EXPECT_FALSE(each.late);
-    if (each.seen == Seen::sample(keyed(each.key))) right.push_back(each.key);
+    if (each.event == CopiedEvent::sample(keyed(each.key))) right.push_back(each.key);
   }
   EXPECT_EQ(right.size(), 100U);
   EXPECT_TRUE(std::ranges::is_sorted(right));
@@ -177,9 +177,9 @@ TEST(MergeAheadTest, AKeyAheadThatAFlushLeavesStopsNoRing) {
     rings.write(0, key);
   }
   EXPECT_THAT(rings.flush(1), ElementsAre(sample(0, 50)));
-  EXPECT_THAT(rings.run(100),
-              ElementsAre(Got{0, 50, false, Seen::lost(7)}, ordered(0, 50, kLastOfKeys),
-                          ordered(0, 50, kLastOfKeys - 1), sample(0, 60)))
+  EXPECT_THAT(rings.run(100), ElementsAre(MergedEvent{0, 50, false, CopiedEvent::lost(7)},
+                                          ordered(0, 50, kLastOfKeys),
+                                          ordered(0, 50, kLastOfKeys - 1), sample(0, 60)))
       << "equal keys come in the ring's order";
   EXPECT_EQ(rings.merge.counts().ahead, 2U);
   EXPECT_EQ(rings.tail(0), rings[0].head());
@@ -204,10 +204,10 @@ TEST(MergeAheadTest, AMalformedAfterAFlushOfWhatIsAheadStopsNoRing) {
   EXPECT_EQ(rings.flush().size(), 1U);
   for (const std::size_t ring : {0U, 1U}) {
     rings[ring].raw_record(77, 16, testing::payload(8), 16);
-    const auto got = rings.run(100);
-    ASSERT_EQ(got.size(), 1U) << ring;
-    EXPECT_EQ(got[0].key, 89U) << ring;
-    EXPECT_TRUE(got[0].late) << ring;
+    const auto merged = rings.run(100);
+    ASSERT_EQ(merged.size(), 1U) << ring;
+    EXPECT_EQ(merged[0].key, 89U) << ring;
+    EXPECT_TRUE(merged[0].late) << ring;
   }
 }
 

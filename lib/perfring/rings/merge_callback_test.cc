@@ -34,9 +34,9 @@ namespace perfring {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::Got;
 using ::testing::IsEmpty;
 using testing::kKeyedSize;
+using testing::MergedEvent;
 using testing::Rings;
 using testing::sample;
 
@@ -57,9 +57,9 @@ TEST(MergeCallbackTest, ACallbackThatReturnsFalseStopsBehindItsEvent) {
             MergeEnd::Stopped);
   EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
   EXPECT_EQ(rings.tail(1), 2 * kKeyedSize);
-  const auto got = rings.run(1000);
-  ASSERT_EQ(got.size(), 35U);
-  EXPECT_EQ(got[0], sample(1, 25));
+  const auto merged = rings.run(1000);
+  ASSERT_EQ(merged.size(), 35U);
+  EXPECT_EQ(merged[0], sample(1, 25));
 }
 
 TEST(MergeCallbackTest, AThrowPassesThroughAndTheRestStays) {
@@ -84,17 +84,17 @@ TEST(MergeCallbackTest, AThrowWithinManyEventsOfOneRingLeavesTheRest) {
                                }),
                std::runtime_error);
   EXPECT_EQ(rings.tail(0), 10 * kKeyedSize);
-  const auto got = rings.run(1000);
-  ASSERT_EQ(got.size(), 20U);
-  EXPECT_EQ(got[0], sample(0, 10));
+  const auto merged = rings.run(1000);
+  ASSERT_EQ(merged.size(), 20U);
+  EXPECT_EQ(merged[0], sample(0, 10));
 }
 
 TEST(MergeCallbackTest, AKeyOrAClockThatThrowsLosesNothing) {
   for (unsigned throws_at = 0; throws_at < 43; ++throws_at) {
     Rings<> rings{2};
     write_alternately(rings, 20);
-    std::vector<Got> got;
-    const auto take = [&](const Ordered& each) { got.push_back(testing::copy(each)); };
+    std::vector<MergedEvent> merged;
+    const auto take = [&](const Ordered& each) { merged.push_back(testing::copy(each)); };
     unsigned calls = 0;
     const auto may_throw = [&] {
       if (calls++ == throws_at) throw std::runtime_error{"now"};
@@ -112,8 +112,8 @@ TEST(MergeCallbackTest, AKeyOrAClockThatThrowsLosesNothing) {
     } catch (const std::runtime_error&) {
     }
     rings.merge.run(key, clock, take);
-    ASSERT_EQ(got.size(), 40U);
-    for (std::size_t i = 0; i < 40; ++i) ASSERT_EQ(got[i], sample(i % 2, 5 * i));
+    ASSERT_EQ(merged.size(), 40U);
+    for (std::size_t i = 0; i < 40; ++i) ASSERT_EQ(merged[i], sample(i % 2, 5 * i));
   }
 }
 
@@ -141,15 +141,15 @@ TEST(MergeCallbackTest, ARunWithinARunDeliversNothing) {
   Rings<> rings{2};
   Rings<> other{1};
   write_alternately(rings, 2);
-  std::vector<Got> got;
+  std::vector<MergedEvent> merged;
   rings.merge.run(KeyAt{}, kClock, [&](const Ordered& each) {
-    got.push_back(testing::copy(each));
+    merged.push_back(testing::copy(each));
     const auto none = [](const Ordered&) { ADD_FAILURE(); };
     EXPECT_EQ(rings.merge.run(KeyAt{}, kClock, none), MergeEnd::Nested);
     EXPECT_EQ(rings.merge.flush(KeyAt{}, none), MergeEnd::Nested);
     EXPECT_FALSE(rings.merge.add(other[0].page(), other[0].data()));
   });
-  EXPECT_THAT(got, ElementsAre(sample(0, 0), sample(1, 5), sample(0, 10), sample(1, 15)));
+  EXPECT_THAT(merged, ElementsAre(sample(0, 0), sample(1, 5), sample(0, 10), sample(1, 15)));
   EXPECT_EQ(rings.merge.counts().delivered, 4U);
 }
 

@@ -131,8 +131,8 @@ TEST(MergeClockTest, ARecordWrittenAfterTheClockJumpedBackIsAheadAndLate) {
   rings.write(0, 85);
   EXPECT_THAT(rings.run(100), ElementsAre(sample(0, 85)));
   rings.write(0, 97);
-  EXPECT_THAT(rings.run(20),
-              ElementsAre(testing::Got{0, 9, true, testing::Seen::sample(testing::keyed(97))}));
+  EXPECT_THAT(rings.run(20), ElementsAre(testing::MergedEvent{
+                                 0, 9, true, testing::CopiedEvent::sample(testing::keyed(97))}));
   EXPECT_EQ(rings.merge.counts().ahead, 1U);
   EXPECT_EQ(rings.merge.counts().late, 1U);
 }
@@ -142,12 +142,12 @@ TEST(MergeClockTest, ARecordWrittenAfterTheClockJumpedBackIsAheadAndLate) {
 TEST(MergeClockTest, AClockThatJumpsBackWithinARunSetsTheBound) {
   Rings<> rings{1};
   rings.write(0, 80);
-  std::vector<testing::Got> got;
+  std::vector<testing::MergedEvent> merged;
   std::uint64_t now = 150;
   rings.merge.run(
       KeyAt{}, [&now] { return now -= 50; },
-      [&](const Ordered& each) { got.push_back(testing::copy(each)); });
-  EXPECT_THAT(got, ElementsAre(sample(0, 80)));
+      [&](const Ordered& each) { merged.push_back(testing::copy(each)); });
+  EXPECT_THAT(merged, ElementsAre(sample(0, 80)));
   EXPECT_EQ(rings.merge.counts().ahead, 0U);
 }
 
@@ -196,9 +196,9 @@ TEST(MergeM8Test, ALowKeyAmongHighOnesIsNext) {
   for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, kLastKey - 100 + i);
   rings.write(0, 3);
   rings.write(1, kLastKey - 50);
-  const auto got = rings.flush();
-  ASSERT_EQ(got.size(), 22U);
-  EXPECT_EQ(got[13], late(0, 3)) << "as soon as the window has it";
+  const auto merged = rings.flush();
+  ASSERT_EQ(merged.size(), 22U);
+  EXPECT_EQ(merged[13], late(0, 3)) << "as soon as the window has it";
 }
 
 // Records with the kernel's time, straddling the ring's end at every possible place.
@@ -210,20 +210,20 @@ TEST(MergeTimedTest, TheKeyIsTheEventsTimeAndThePayloadStandsBehindIt) {
     rings[1].timed_sample(10, testing::keyed(9, 2));
     rings[1].lost(3);
     rings[1].timed_sample(30, testing::keyed(8, 3));
-    std::vector<std::pair<std::uint64_t, testing::Seen>> got;
+    std::vector<std::pair<std::uint64_t, testing::CopiedEvent>> merged;
     rings.merge.run(
         EventTime{}, [] { return std::uint64_t{31}; },
-        [&](const Ordered& each) { got.emplace_back(each.key, testing::copy(each.event)); });
-    ASSERT_EQ(got.size(), 4U) << start;
+        [&](const Ordered& each) { merged.emplace_back(each.key, testing::copy(each.event)); });
+    ASSERT_EQ(merged.size(), 4U) << start;
     const auto is = [&](std::size_t i, std::uint64_t key, std::uint64_t word,
                         std::uint32_t number) {
-      auto seen = testing::Seen::sample(testing::keyed(word, number));
-      seen.head_size = got[i].second.head_size;
-      EXPECT_EQ(got[i], std::pair(key, seen)) << start;
+      auto event = testing::CopiedEvent::sample(testing::keyed(word, number));
+      event.head_size = merged[i].second.head_size;
+      EXPECT_EQ(merged[i], std::pair(key, event)) << start;
     };
     is(0, 10, 9, 2);
     is(1, 20, 7, 1);
-    EXPECT_EQ(got[2], std::pair(std::uint64_t{30}, testing::Seen::lost(3)));
+    EXPECT_EQ(merged[2], std::pair(std::uint64_t{30}, testing::CopiedEvent::lost(3)));
     is(3, 30, 8, 3);
   }
 }
@@ -238,9 +238,9 @@ TEST(MergeTimedTest, ASampleTooShortForItsTimeIsMalformed) {
   Rings<Timed<>> rings{1};
   rings.write(0, 5);  // 24 bytes: the first 4 of its payload are taken for the raw size
   rings[0].sample({}, 16);
-  const auto got = rings.flush();
-  ASSERT_EQ(got.size(), 2U);
-  EXPECT_EQ(got[1].seen.defect, Defect::BadSample);
+  const auto merged = rings.flush();
+  ASSERT_EQ(merged.size(), 2U);
+  EXPECT_EQ(merged[1].event.defect, Defect::BadSample);
 }
 
 TEST(TimedTest, ADrainAndACursorPassTheTime) {
@@ -248,11 +248,12 @@ TEST(TimedTest, ADrainAndACursorPassTheTime) {
   fake.timed_sample(20, testing::keyed(7));
   auto cursor = Cursor<Timed<>>::over(fake.page(), fake.data()).value();
   cursor.look();
-  EXPECT_EQ(testing::copy(cursor.next().value().event()), testing::Seen::sample(testing::keyed(7)));
+  EXPECT_EQ(testing::copy(cursor.next().value().event()),
+            testing::CopiedEvent::sample(testing::keyed(7)));
   auto ring = Ring<Timed<>>::over(fake.page(), fake.data()).value();
-  std::vector<testing::Seen> seen;
-  ring.for_each([&](const PerfEvent& event) { seen.push_back(testing::copy(event)); });
-  EXPECT_THAT(seen, ElementsAre(testing::Seen::sample(testing::keyed(7))));
+  std::vector<testing::CopiedEvent> delivered;
+  ring.for_each([&](const PerfEvent& event) { delivered.push_back(testing::copy(event)); });
+  EXPECT_THAT(delivered, ElementsAre(testing::CopiedEvent::sample(testing::keyed(7))));
 }
 
 constexpr std::size_t kLast = std::numeric_limits<std::size_t>::max();

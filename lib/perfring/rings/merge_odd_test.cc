@@ -15,19 +15,19 @@
 namespace perfring {
 namespace {
 
+using testing::CopiedEvent;
 using ::testing::ElementsAre;
-using testing::Got;
 using ::testing::IsEmpty;
 using testing::kKeyedSize;
+using testing::MergedEvent;
 using testing::payload;
 using testing::Rings;
 using testing::sample;
-using testing::Seen;
 
 constexpr std::size_t kLostSize = 24;
 
-Got lost(std::size_t ring, std::uint64_t key, std::uint64_t count) {
-  return {ring, key, false, Seen::lost(count)};
+MergedEvent lost(std::size_t ring, std::uint64_t key, std::uint64_t count) {
+  return {ring, key, false, CopiedEvent::lost(count)};
 }
 
 TEST(MergeLostTest, ALostTakesTheKeyOfTheNextSampleOfItsRing) {
@@ -56,10 +56,10 @@ TEST(MergeLostTest, SeveralLostTakeTheKeyOfTheSampleBehindThem) {
   for (std::uint64_t i = 0; i < 20; ++i) rings[0].lost(i);
   rings.write(0, 30);
   rings.write(1, 20);
-  const auto got = rings.run(50);
-  ASSERT_EQ(got.size(), 22U);
-  EXPECT_EQ(got[0], sample(1, 20));
-  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(got[i + 1], lost(0, 30, i));
+  const auto merged = rings.run(50);
+  ASSERT_EQ(merged.size(), 22U);
+  EXPECT_EQ(merged[0], sample(1, 20));
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(merged[i + 1], lost(0, 30, i));
 }
 
 TEST(MergeLostTest, ALostWithoutASampleBehindItWaitsForOne) {
@@ -110,7 +110,8 @@ TEST(MergeLostTest, ALostMeetsTheClockAsItsSampleDoes) {
   rings[0].lost(3);
   rings.write(0, 1000);
   EXPECT_THAT(rings.run(50),
-              ElementsAre(lost(0, 0, 3), Got{0, 0, false, Seen::sample(testing::keyed(1000))}));
+              ElementsAre(lost(0, 0, 3),
+                          MergedEvent{0, 0, false, CopiedEvent::sample(testing::keyed(1000))}));
   EXPECT_EQ(rings.merge.counts().ahead, 1U);
 }
 
@@ -120,12 +121,12 @@ TEST(MergeMalformedTest, AMalformedTakesTheKeyOfTheRecordBeforeIt) {
   rings[0].raw_record(77, 16, payload(8), 16);
   rings.write(0, 30);
   rings.write(1, 20);
-  const auto got = rings.run(50);
-  ASSERT_EQ(got.size(), 4U);
-  EXPECT_EQ(got[1].key, 10U);
-  EXPECT_EQ(got[1].seen.defect, Defect::UnexpectedType);
-  EXPECT_EQ(got[1].seen.bytes, rings[0].bytes(kKeyedSize, kKeyedSize + 16));
-  EXPECT_THAT((std::vector<Got>{got[0], got[2], got[3]}),
+  const auto merged = rings.run(50);
+  ASSERT_EQ(merged.size(), 4U);
+  EXPECT_EQ(merged[1].key, 10U);
+  EXPECT_EQ(merged[1].event.defect, Defect::UnexpectedType);
+  EXPECT_EQ(merged[1].event.bytes, rings[0].bytes(kKeyedSize, kKeyedSize + 16));
+  EXPECT_THAT((std::vector<MergedEvent>{merged[0], merged[2], merged[3]}),
               ElementsAre(sample(0, 10), sample(1, 20), sample(0, 30)));
 }
 
@@ -133,10 +134,10 @@ TEST(MergeMalformedTest, AMalformedBehindManyEventsTakesTheKeyOfTheLast) {
   Rings<> rings{1};
   for (std::uint64_t i = 0; i < 30; ++i) rings.write(0, i);
   rings[0].raw_record(77, 16, payload(8), 16);
-  const auto got = rings.run(50);
-  ASSERT_EQ(got.size(), 31U);
-  EXPECT_EQ(got[30].seen.kind, Seen::Kind::Malformed);
-  EXPECT_EQ(got[30].key, 29U);
+  const auto merged = rings.run(50);
+  ASSERT_EQ(merged.size(), 31U);
+  EXPECT_EQ(merged[30].event.kind, CopiedEvent::Kind::Malformed);
+  EXPECT_EQ(merged[30].key, 29U);
 }
 
 TEST(MergeMalformedTest, AMalformedWithoutARecordBeforeItIsNextAndNotLate) {
@@ -145,11 +146,11 @@ TEST(MergeMalformedTest, AMalformedWithoutARecordBeforeItIsNextAndNotLate) {
   rings.run(50);
   rings[0].raw_record(77, 16, payload(8), 16);
   rings.write(1, 60);
-  const auto got = rings.run(70);
-  ASSERT_EQ(got.size(), 2U);
-  EXPECT_EQ(got[0].key, 20U);
-  EXPECT_FALSE(got[0].late);
-  EXPECT_EQ(got[0].seen.kind, Seen::Kind::Malformed);
+  const auto merged = rings.run(70);
+  ASSERT_EQ(merged.size(), 2U);
+  EXPECT_EQ(merged[0].key, 20U);
+  EXPECT_FALSE(merged[0].late);
+  EXPECT_EQ(merged[0].event.kind, CopiedEvent::Kind::Malformed);
 }
 
 TEST(MergeMalformedTest, ABadSizeEndsItsRingsLookAndDelaysNoOther) {
@@ -158,10 +159,10 @@ TEST(MergeMalformedTest, ABadSizeEndsItsRingsLookAndDelaysNoOther) {
   rings[0].raw_record(9, 12, {}, 64);
   rings.write(0, 15);
   for (const std::uint64_t key : {5U, 20U, 30U}) rings.write(1, key);
-  const auto got = rings.run(50);
-  ASSERT_EQ(got.size(), 5U);
-  EXPECT_EQ(got[2].seen,
-            Seen::malformed(Defect::BadSize, rings[0].bytes(kKeyedSize, 2 * kKeyedSize + 64)));
+  const auto merged = rings.run(50);
+  ASSERT_EQ(merged.size(), 5U);
+  EXPECT_EQ(merged[2].event, CopiedEvent::malformed(
+                                 Defect::BadSize, rings[0].bytes(kKeyedSize, 2 * kKeyedSize + 64)));
   EXPECT_EQ(rings.tail(0), rings[0].head());
   rings.write(0, 60);
   EXPECT_THAT(rings.run(70), ElementsAre(sample(0, 60)));
@@ -173,11 +174,11 @@ TEST(MergeMalformedTest, BadPositionsAreOneEventAndItsRingGoesOnBehindThem) {
   rings.run(11);
   rings[0].advance(65536 + 8);
   rings.write(1, 20);
-  auto got = rings.run(30);
-  ASSERT_EQ(got.size(), 2U);
-  EXPECT_EQ(got[0].seen.defect, Defect::BadPositions);
-  EXPECT_EQ(got[0].seen.bytes.size(), 65536U);
-  EXPECT_EQ(got[1], sample(1, 20));
+  auto merged = rings.run(30);
+  ASSERT_EQ(merged.size(), 2U);
+  EXPECT_EQ(merged[0].event.defect, Defect::BadPositions);
+  EXPECT_EQ(merged[0].event.bytes.size(), 65536U);
+  EXPECT_EQ(merged[1], sample(1, 20));
   EXPECT_EQ(rings.tail(0), rings[0].head());
   rings.write(0, 60);
   EXPECT_THAT(rings.run(70), ElementsAre(sample(0, 60)));
@@ -190,9 +191,9 @@ TEST(MergeMalformedTest, BadPositionsThatWaitKeepTheirPlaceAndTheirBytes) {
   const auto bytes = rings[0].bytes(0, kKeyedSize + 3);
   EXPECT_THAT(rings.run(11, 0), IsEmpty());
   rings[0].advance(5);
-  const auto got = rings.run(30);
-  ASSERT_EQ(got.size(), 1U);
-  EXPECT_EQ(got[0].seen, Seen::malformed(Defect::BadPositions, bytes));
+  const auto merged = rings.run(30);
+  ASSERT_EQ(merged.size(), 1U);
+  EXPECT_EQ(merged[0].event, CopiedEvent::malformed(Defect::BadPositions, bytes));
   EXPECT_EQ(rings.tail(0), kKeyedSize + 3);
 }
 
@@ -204,9 +205,9 @@ TEST(MergeM9Test, AHeadThatWentBackHidesNothingThatWasThereAndProvesNoDelay) {
     for (std::uint64_t i = 1; i <= 100; ++i) rings.write(0, i);
     EXPECT_THAT(rings.run(200, 2), ElementsAre(sample(0, 1), sample(0, 2)));
     rings[0].page().data_head = left * kKeyedSize;
-    const auto got = rings.run(300);
-    ASSERT_EQ(got.size(), 98U) << left;
-    for (std::size_t i = 0; i < 98; ++i) EXPECT_EQ(got[i], sample(0, i + 3));
+    const auto merged = rings.run(300);
+    ASSERT_EQ(merged.size(), 98U) << left;
+    for (std::size_t i = 0; i < 98; ++i) EXPECT_EQ(merged[i], sample(0, i + 3));
     EXPECT_EQ(rings.merge.counts().delay_seen, 0U) << left;
     EXPECT_EQ(rings.tail(0), 100 * kKeyedSize);
     EXPECT_THAT(rings.run(350), IsEmpty()) << "and it is still back";
@@ -221,17 +222,17 @@ TEST(MergeMalformedTest, AHeadThatWentBackOffTheGridIsBadPositions) {
   for (std::uint64_t i = 1; i <= 100; ++i) rings.write(0, i);
   EXPECT_THAT(rings.run(200, 1), ElementsAre(sample(0, 1)));
   rings[0].page().data_head = 50 * kKeyedSize + 4;
-  const auto got = rings.run(300);
-  ASSERT_FALSE(got.empty());
-  EXPECT_EQ(got.back().seen.defect, Defect::BadPositions);
+  const auto merged = rings.run(300);
+  ASSERT_FALSE(merged.empty());
+  EXPECT_EQ(merged.back().event.defect, Defect::BadPositions);
 }
 
 TEST(MergeMalformedTest, ASampleTooShortForItsKeyHasTheLowest) {
   Rings<> rings{1};
   rings[0].sample(payload(4));
-  const auto got = rings.run(10);
-  ASSERT_EQ(got.size(), 1U);
-  EXPECT_EQ(got[0].key, 0U);
+  const auto merged = rings.run(10);
+  ASSERT_EQ(merged.size(), 1U);
+  EXPECT_EQ(merged[0].key, 0U);
 }
 
 }  // namespace
@@ -277,11 +278,11 @@ TEST(MergeOddTest, AKeyMeetsTheClockThoughALowerOneIsBehindIt) {
   rings.write(0, ~std::uint64_t{0}, 1);
   rings.write(0, 5, 2);
   EXPECT_THAT(rings.flush(0), IsEmpty());
-  const auto got = rings.run(1000);
+  const auto merged = rings.run(1000);
   EXPECT_EQ(rings.merge.counts().ahead, 1U);
-  ASSERT_EQ(got.size(), 2U);
-  EXPECT_EQ(got[0].key, 0U);
-  EXPECT_EQ(got[1], sample(0, 5, 2));
+  ASSERT_EQ(merged.size(), 2U);
+  EXPECT_EQ(merged[0].key, 0U);
+  EXPECT_EQ(merged[1], sample(0, 5, 2));
 }
 
 TEST(MergeOddTest, AMalformedBehindAKeyThatMetTheClockHasItsNewKey) {
@@ -291,10 +292,10 @@ TEST(MergeOddTest, AMalformedBehindAKeyThatMetTheClockHasItsNewKey) {
   rings.write(0, 1000);
   EXPECT_THAT(rings.flush(0), IsEmpty());
   rings[0].raw_record(77, 16, payload(8), 16);
-  const auto got = rings.run(50);
-  ASSERT_EQ(got.size(), 2U);
-  EXPECT_EQ(got[0].key, 7U) << "the newest that was delivered";
-  EXPECT_EQ(got[1].key, 7U);
+  const auto merged = rings.run(50);
+  ASSERT_EQ(merged.size(), 2U);
+  EXPECT_EQ(merged[0].key, 7U) << "the newest that was delivered";
+  EXPECT_EQ(merged[1].key, 7U);
 }
 
 TEST(MergeOddTest, AKeyEqualToTheClockIsNotAheadOfItAfterAFlushEither) {

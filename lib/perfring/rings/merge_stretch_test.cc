@@ -30,9 +30,9 @@ void write_even(R& rings, std::uint32_t from, std::uint32_t to) {
   for (std::uint32_t i = from; i < to; ++i) rings.write(0, key_of(i), i);
 }
 
-std::vector<std::uint64_t> keys_of(const std::vector<testing::Got>& got) {
+std::vector<std::uint64_t> keys_of(const std::vector<testing::MergedEvent>& merged) {
   std::vector<std::uint64_t> keys;
-  for (const testing::Got& each : got) keys.push_back(each.key);
+  for (const testing::MergedEvent& each : merged) keys.push_back(each.key);
   return keys;
 }
 
@@ -43,11 +43,11 @@ void displace(std::uint32_t place, std::uint32_t by) {
   write_even(rings, 0, place);
   rings.write(0, key_of(place - by) - 5, kCount);
   write_even(rings, place, kCount);
-  const auto got = rings.run(kNow);
-  ASSERT_EQ(got.size(), kCount + 1U);
+  const auto merged = rings.run(kNow);
+  ASSERT_EQ(merged.size(), kCount + 1U);
   const auto& counts = rings.merge.counts();
   if (by < kWindow) {
-    EXPECT_TRUE(std::ranges::is_sorted(keys_of(got))) << place;
+    EXPECT_TRUE(std::ranges::is_sorted(keys_of(merged))) << place;
     EXPECT_EQ(counts.late, 0U) << place;
     EXPECT_EQ(counts.displaced, 1U) << place;
   } else {
@@ -71,7 +71,7 @@ TEST(MergeStretchTest, DeliveredRecordsAreReleasedAndTheRestStays) {
     write_even(rings, 0, kCount);
     std::uint32_t next = 0;
     while (next != kCount) {
-      for (const testing::Got& each : rings.run(kNow, limit)) {
+      for (const testing::MergedEvent& each : rings.run(kNow, limit)) {
         ASSERT_EQ(each, testing::sample(0, key_of(next), next)) << limit;
         ++next;
       }
@@ -84,10 +84,10 @@ TEST(MergeStretchTest, TwoRingsInRunsComeInTheirOrder) {
   for (const std::uint32_t run : {1U, 2U, 3U, 16U, 40U}) {
     Rings<> rings{2};
     for (std::uint32_t i = 0; i != 4 * kCount; ++i) rings.write(i / run % 2, key_of(i), i);
-    const auto got = rings.run(kNow);
-    ASSERT_EQ(got.size(), 4U * kCount);
-    for (std::uint32_t i = 0; i != got.size(); ++i) {
-      ASSERT_EQ(got[i], testing::sample(i / run % 2, key_of(i), i)) << run;
+    const auto merged = rings.run(kNow);
+    ASSERT_EQ(merged.size(), 4U * kCount);
+    for (std::uint32_t i = 0; i != merged.size(); ++i) {
+      ASSERT_EQ(merged[i], testing::sample(i / run % 2, key_of(i), i)) << run;
     }
   }
 }
@@ -97,10 +97,10 @@ TEST(MergeStretchTest, ACallbackMayStopOrThrowAtAnyEvent) {
     Rings<> rings{1};
     write_even(rings, 0, kCount);
     const auto clock = [] { return kNow; };
-    std::uint32_t seen = 0;
+    std::uint32_t delivered = 0;
     EXPECT_THROW(rings.merge.run(KeyAt{}, clock,
                                  [&](const Ordered&) {
-                                   if (seen++ == at) throw std::runtime_error{"enough"};
+                                   if (delivered++ == at) throw std::runtime_error{"enough"};
                                  }),
                  std::runtime_error);
     ASSERT_EQ(rings.tail(0), (at + 1) * kKeyedSize);
@@ -117,17 +117,17 @@ TEST(MergeStretchTest, AKeyThatThrowsLosesNothing) {
   for (std::uint32_t at = 0; at != kCount; ++at) {
     Rings<> rings{1};
     write_even(rings, 0, kCount);
-    std::uint32_t seen = 0;
-    const auto take = [&](const Ordered& each) { ASSERT_EQ(each.key, key_of(seen++)); };
+    std::uint32_t delivered = 0;
+    const auto take = [&](const Ordered& each) { ASSERT_EQ(each.key, key_of(delivered++)); };
     const auto key = [at](const Sample& each) {
       if (KeyAt{}(each) == key_of(at)) throw std::runtime_error{"no key"};
       return KeyAt{}(each);
     };
     EXPECT_THROW(rings.merge.run(key, [] { return kNow; }, take), std::runtime_error);
-    ASSERT_LE(seen, at);
-    ASSERT_EQ(rings.tail(0), seen * kKeyedSize);
+    ASSERT_LE(delivered, at);
+    ASSERT_EQ(rings.tail(0), delivered * kKeyedSize);
     rings.merge.run(KeyAt{}, [] { return kNow; }, take);
-    ASSERT_EQ(seen, kCount);
+    ASSERT_EQ(delivered, kCount);
     ASSERT_EQ(rings.merge.counts(), (MergeCounts{.delivered = kCount}));
   }
 }
@@ -140,8 +140,8 @@ TEST(MergeStretchTest, AKeyThatThrowsAcrossLooksAndTheRingsEndLosesNothing) {
     for (std::uint32_t at = 0; at != kCount; ++at) {
       Rings<> rings{1, {.slack = 0, .learns = false}, kRing, kRing - before_end * kKeyedSize};
       const std::uint64_t start = rings.tail(0);
-      std::uint32_t seen = 0;
-      const auto take = [&](const Ordered& each) { ASSERT_EQ(each.key, key_of(seen++)); };
+      std::uint32_t delivered = 0;
+      const auto take = [&](const Ordered& each) { ASSERT_EQ(each.key, key_of(delivered++)); };
       const auto key = [at](const Sample& each) {
         if (KeyAt{}(each) == key_of(at)) throw std::runtime_error{"no key"};
         return KeyAt{}(each);
@@ -151,14 +151,14 @@ TEST(MergeStretchTest, AKeyThatThrowsAcrossLooksAndTheRingsEndLosesNothing) {
           rings.merge.run(by, [] { return kNow; }, take, limit);
         } catch (const std::runtime_error&) {
         }
-        ASSERT_EQ(rings.tail(0), start + seen * kKeyedSize) << at;
+        ASSERT_EQ(rings.tail(0), start + delivered * kKeyedSize) << at;
       };
       write_even(rings, 0, 40);
       run(key, 5);
       write_even(rings, 40, kCount);
       run(key, kCount);
       run(KeyAt{}, kCount);
-      ASSERT_EQ(seen, kCount) << at;
+      ASSERT_EQ(delivered, kCount) << at;
       ASSERT_EQ(rings.merge.counts().delivered, kCount);
       ASSERT_EQ(rings.merge.counts().late, 0U);
     }
@@ -173,14 +173,14 @@ TEST(MergeStretchTest, ARecordOfAnotherLengthMayBeAnywhere) {
     longer.resize(36);
     rings[0].sample(longer);
     write_even(rings, at + 1, kCount);
-    const auto got = rings.run(kNow);
-    ASSERT_EQ(got.size(), kCount);
+    const auto merged = rings.run(kNow);
+    ASSERT_EQ(merged.size(), kCount);
     for (std::uint32_t i = 0; i != kCount; ++i) {
       if (i == at) {
-        ASSERT_EQ(got[i].key, key_of(at));
-        ASSERT_EQ(got[i].seen, testing::Seen::sample(longer));
+        ASSERT_EQ(merged[i].key, key_of(at));
+        ASSERT_EQ(merged[i].event, testing::CopiedEvent::sample(longer));
       } else {
-        ASSERT_EQ(got[i], testing::sample(0, key_of(i), i)) << at;
+        ASSERT_EQ(merged[i], testing::sample(0, key_of(i), i)) << at;
       }
     }
   }
@@ -201,15 +201,15 @@ TEST(MergeStretchTest, AStretchEndsWithTheRing) {
         }
       };
       write(0, first);
-      auto got = rings.run(key_of(first), limit);
+      auto merged = rings.run(key_of(first), limit);
       write(first, kCount);
-      for (const auto& each : rings.run(kNow)) got.push_back(each);
-      ASSERT_EQ(got.size(), kCount);
+      for (const auto& each : rings.run(kNow)) merged.push_back(each);
+      ASSERT_EQ(merged.size(), kCount);
       for (std::uint32_t i = 0; i != kCount; ++i) {
         auto payload = testing::keyed(key_of(i), i);
         payload.resize(20);
-        ASSERT_EQ(got[i].key, key_of(i)) << first << " " << limit;
-        ASSERT_EQ(got[i].seen, testing::Seen::sample(payload)) << first << " " << limit;
+        ASSERT_EQ(merged[i].key, key_of(i)) << first << " " << limit;
+        ASSERT_EQ(merged[i].event, testing::CopiedEvent::sample(payload)) << first << " " << limit;
       }
     }
   }
@@ -237,10 +237,10 @@ TEST(MergeStretchTest, ATailThatIsMovedForgetsWhatWasRead) {
     write_even(rings, 0, kCount);
     ASSERT_EQ(rings.run(kNow, 20).size(), 20U);
     rings[0].page().data_tail = to * kKeyedSize;
-    const auto got = rings.run(kNow);
-    ASSERT_EQ(got.size(), kCount - to);
+    const auto merged = rings.run(kNow);
+    ASSERT_EQ(merged.size(), kCount - to);
     for (std::uint32_t i = to; i != kCount; ++i) {
-      ASSERT_EQ(got[i - to], testing::sample(0, key_of(i), i));
+      ASSERT_EQ(merged[i - to], testing::sample(0, key_of(i), i));
     }
   }
 }

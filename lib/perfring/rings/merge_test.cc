@@ -67,20 +67,21 @@ TEST(MergeTest, OneRingIsDeliveredInItsOrderAcrossItsEnd) {
   constexpr std::size_t kSize = 65536;
   Rings<> rings{1, {.slack = 0}, kSize, kSize - 40};
   for (std::uint64_t key = 1; key <= 4; ++key) rings.write(0, key);
-  auto got = rings.run(5);
-  ASSERT_EQ(got.size(), 4U);
-  EXPECT_EQ(got[1].seen.head_size, 4U) << "the key straddles the ring's end";
-  got[1].seen.head_size = 12;
-  EXPECT_THAT(got, ElementsAre(sample(0, 1), sample(0, 2), sample(0, 3), sample(0, 4)));
+  auto merged = rings.run(5);
+  ASSERT_EQ(merged.size(), 4U);
+  EXPECT_EQ(merged[1].event.head_size, 4U) << "the key straddles the ring's end";
+  merged[1].event.head_size = 12;
+  EXPECT_THAT(merged, ElementsAre(sample(0, 1), sample(0, 2), sample(0, 3), sample(0, 4)));
 }
 
 TEST(MergeTest, AThousandRingsAreMergedInTheOrderOfTheirKeys) {
   constexpr std::size_t kRings = 1024;
   Rings<> rings{kRings};
   for (std::size_t i = 0; i < 3 * kRings; ++i) rings.write(i * 7 % kRings, i + 1);
-  const auto got = rings.run(3 * kRings);
-  ASSERT_EQ(got.size(), 3 * kRings - 1);
-  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], sample(i * 7 % kRings, i + 1));
+  const auto merged = rings.run(3 * kRings);
+  ASSERT_EQ(merged.size(), 3 * kRings - 1);
+  for (std::size_t i = 0; i < merged.size(); ++i)
+    ASSERT_EQ(merged[i], sample(i * 7 % kRings, i + 1));
 }
 
 TEST(MergeTest, ADrainOfNoRingsEnds) {
@@ -93,7 +94,7 @@ TEST(MergeTest, ADrainOfNoRingsEnds) {
 TEST(MergeM1Test, EachRingIsLookedAtOnceAfterTheClockIsRead) {
   Rings<Counting> rings{3};
   std::size_t calls = 0;
-  std::vector<testing::Got> got;
+  std::vector<testing::MergedEvent> merged;
   Counting::heads = 0;
   rings.merge.run(
       KeyAt{},
@@ -102,12 +103,12 @@ TEST(MergeM1Test, EachRingIsLookedAtOnceAfterTheClockIsRead) {
         return 10 + calls++;
       },
       [&](const Ordered& each) {
-        got.push_back(testing::copy(each));
+        merged.push_back(testing::copy(each));
         rings.write(each.ring, 9);
       });
   EXPECT_EQ(calls, 4U);
   EXPECT_EQ(Counting::heads, 3U);
-  EXPECT_THAT(got, ElementsAre(sample(0, 0), sample(1, 1), sample(2, 2)))
+  EXPECT_THAT(merged, ElementsAre(sample(0, 0), sample(1, 1), sample(2, 2)))
       << "what was there when data_head was read, and not what came later";
 }
 
@@ -130,11 +131,11 @@ TEST(MergeM2Test, TheSmallestClockOfTheLooksCounts) {
     rings.write(0, 49);
     rings.write(1, 50);
     std::size_t calls = 0;
-    std::vector<testing::Got> got;
+    std::vector<testing::MergedEvent> merged;
     rings.merge.run(
         KeyAt{}, [&] { return std::uint64_t{calls++ == smallest ? 50U : 60U}; },
-        [&](const Ordered& each) { got.push_back(testing::copy(each)); });
-    EXPECT_THAT(got, ElementsAre(sample(0, 49)));
+        [&](const Ordered& each) { merged.push_back(testing::copy(each)); });
+    EXPECT_THAT(merged, ElementsAre(sample(0, 49)));
   }
 }
 
@@ -161,9 +162,9 @@ TEST(MergeM3Test, AWindowRepairsWhatIsDisplacedByLessThanItsLength) {
   for (std::uint64_t key = 2; key <= 8; ++key) rings.write(0, 10 * key);
   rings.write(0, 15);
   rings.write(1, 10);
-  const auto got = rings.run(1000);
-  ASSERT_EQ(got.size(), 9U);
-  EXPECT_EQ(got[1], sample(0, 15));
+  const auto merged = rings.run(1000);
+  ASSERT_EQ(merged.size(), 9U);
+  EXPECT_EQ(merged[1], sample(0, 15));
   EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 9, .displaced = 1}));
 }
 
@@ -172,10 +173,10 @@ TEST(MergeM3Test, AKeyDisplacedByTheWindowsLengthIsLate) {
   for (std::uint64_t key = 2; key <= 9; ++key) rings.write(0, 10 * key);
   rings.write(0, 15);
   rings.write(1, 10);
-  const auto got = rings.run(1000);
-  ASSERT_EQ(got.size(), 10U);
-  EXPECT_EQ(got[1], sample(0, 20));
-  EXPECT_EQ(got[2], late(0, 15));
+  const auto merged = rings.run(1000);
+  ASSERT_EQ(merged.size(), 10U);
+  EXPECT_EQ(merged[1], sample(0, 20));
+  EXPECT_EQ(merged[2], late(0, 15));
   EXPECT_EQ(rings.merge.counts().late, 1U);
 }
 

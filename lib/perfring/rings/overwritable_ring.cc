@@ -50,8 +50,8 @@ std::expected<void, RingsError> OverwritableRing::settle(Settle how) {
     if (!barrier_) barrier_ = WriterBarrier::create();
     return barrier_->wait();
   }
-  internal::wait_until_it_stands([this] { return snapshots_.data_head(); },
-                                 std::chrono::steady_clock::now);
+  internal::wait_until_head_stands([this] { return snapshots_.data_head(); },
+                                   std::chrono::steady_clock::now);
   return {};
 }
 

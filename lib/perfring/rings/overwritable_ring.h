@@ -58,13 +58,13 @@ namespace internal {
 // Returns when head() has not changed for 20 us of now(), or after 10 ms at the latest, so that it
 // does not wait for a writer that never ends (Snapshot::moved is then set).
 template <class Head, class Now>
-void wait_until_it_stands(Head head, Now now) {
-  constexpr std::chrono::microseconds stands{20};
+void wait_until_head_stands(Head head, Now now) {
+  constexpr std::chrono::microseconds stable_time{20};
   constexpr std::chrono::milliseconds most{10};
   const auto begin = now();
   auto since = begin;
   auto last = head();
-  for (auto at = begin; at - since < stands && at - begin < most; at = now()) {
+  for (auto at = begin; at - since < stable_time && at - begin < most; at = now()) {
     const auto next = head();
     if (next != last) since = at;
     last = next;
@@ -130,16 +130,16 @@ class PERFRING_EXPORT OverwritableRing {
   struct Pause {
     explicit Pause(OverwritableRing& of) noexcept : ring{of} {}
     ~Pause() {
-      if (pauses) static_cast<void>(ring.resume());
+      if (is_paused) static_cast<void>(ring.resume());
     }
     Pause(const Pause&) = delete;
     Pause& operator=(const Pause&) = delete;
     std::expected<void, RingsError> end() {
-      pauses = false;
+      is_paused = false;
       return ring.resume();
     }
     OverwritableRing& ring;
-    bool pauses = true;
+    bool is_paused = true;
   };
 
   static std::expected<OverwritableRing, RingsError> open_pages(const PerfEventArray& array,

@@ -106,8 +106,8 @@ TEST_F(OverwritableRingTest, ASnapshotPausesAndResumes) {
 std::chrono::microseconds waited_for(std::chrono::microseconds writer) {
   std::chrono::microseconds now = 1h;
   const auto end = now + writer;
-  internal::wait_until_it_stands([&] { return std::min(now, end); },
-                                 [&] { return std::exchange(now, now + 1us); });
+  internal::wait_until_head_stands([&] { return std::min(now, end); },
+                                   [&] { return std::exchange(now, now + 1us); });
   return now - 1h;
 }
 

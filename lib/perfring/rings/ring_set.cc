@@ -78,22 +78,22 @@ std::expected<RingSet, RingsError> RingSet::open(const PerfEventArray& array,
     cpus = *std::move(online);
   }
   // A map entry keeps its event alive as long as the map exists.
-  struct EmptiesEntries {
+  struct EntriesCleanup {
     const RingSet* of;
-    ~EmptiesEntries() {
+    ~EntriesCleanup() {
       if (of == nullptr) return;
       for (const OutputRing& each : of->rings_) {
         static_cast<void>(os::bpf_map_delete(of->map_.get(), each.cpu()));
       }
     }
-  } if_it_fails{&set};
+  } cleanup{&set};
   for (const std::uint32_t cpu : cpus) {
     auto added = set.add(cpu);
     // A CPU that has just gone offline is not an error.
     const bool has_gone = !added && options.cpus.empty() && is_offline(added.error());
     if (!added && !has_gone) return std::unexpected(std::move(added).error());
   }
-  if_it_fails.of = nullptr;
+  cleanup.of = nullptr;
   set.list_due_ = Clock::now() + kListPeriod;
   return set;
 }
@@ -163,9 +163,9 @@ bool RingSet::has_unread() const {
                              [](const OutputRing& each) { return each.share().unread() != 0; });
 }
 
-void RingSet::end_round(const Round& round) noexcept {
+void RingSet::end_round(const RoundScope& round) noexcept {
   running_ = false;
-  if (round.leaves) waiter_.look_again();
+  if (round.has_remaining) waiter_.look_again();
   due_ = Waiter::kNoDeadline;
   if (choice_.latency() > nanoseconds{0}) {
     const Wakeups wakeups = choice_.looked(round.delivered, round.began);

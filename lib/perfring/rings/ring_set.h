@@ -223,28 +223,28 @@ class PERFRING_EXPORT RingSet {
   using OutputRing = internal::OutputRing;
 
   // The scope of a round, which ends it even if the callback throws.
-  struct Round {
-    explicit Round(RingSet& of) : set{of} {
+  struct RoundScope {
+    explicit RoundScope(RingSet& of) : set{of} {
       assert((set.rings_.empty() || set.rings_.front().is_own()) &&
              "a forked child has no mapping of the rings");
       set.running_ = true;
     }
-    ~Round() { set.end_round(*this); }
-    Round(const Round&) = delete;
-    Round& operator=(const Round&) = delete;
+    ~RoundScope() { set.end_round(*this); }
+    RoundScope(const RoundScope&) = delete;
+    RoundScope& operator=(const RoundScope&) = delete;
 
     RingSet& set;
     Clock::time_point began = Clock::now();
     std::uint64_t delivered = 0;
-    bool leaves = true;       // whether records that were there remain
-    bool unreleased = false;  // whether there are records too young to release
+    bool has_remaining = true;  // whether records that were there remain
+    bool unreleased = false;    // whether there are records too young to release
   };
 
   PERFRING_HIDDEN RingSet(os::Fd map, const RingSetOptions& options, Waiter waiter);
 
   bool is_empty() const noexcept { return !merge_ && !timed_merge_; }  // moved from
   static std::uint64_t monotonic_ns() noexcept;
-  void end_round(const Round& round) noexcept;
+  void end_round(const RoundScope& round) noexcept;
   bool has_unread() const;
   std::expected<void, RingsError> before_flush(Flush what);
   PERFRING_HIDDEN void fill_entries(Wakeups wakeups) noexcept;
@@ -256,7 +256,7 @@ class PERFRING_EXPORT RingSet {
   PERFRING_HIDDEN Clock::time_point list_due() const noexcept;
 
   template <class F, class Event>
-  static bool goes_on(F& f, std::uint32_t cpu, const Event& event) {
+  static bool pass_to(F& f, std::uint32_t cpu, const Event& event) {
     if constexpr (std::is_void_v<decltype(f(cpu, event))>) {
       f(cpu, event);
       return true;
@@ -269,13 +269,13 @@ class PERFRING_EXPORT RingSet {
   DrainEnd turns(const Limits& limits, F& f, Next next) {
     internal::expect_callable(f);
     if (running_) return DrainEnd::Nested;
-    Round round{*this};
+    RoundScope round{*this};
     const auto visit = [&](const OutputRing& ring, const PerfEvent& event) {
-      return goes_on(f, ring.cpu(), event);
+      return pass_to(f, ring.cpu(), event);
     };
     const DrainEnd end =
         internal::take_turns(std::span{rings_}, limits, turn_, round.delivered, next, visit);
-    round.leaves = end != DrainEnd::Drained;
+    round.has_remaining = end != DrainEnd::Drained;
     return end;
   }
 
@@ -287,12 +287,12 @@ class PERFRING_EXPORT RingSet {
     if (running_) return DrainEnd::Nested;
     if (is_empty()) return DrainEnd::Drained;
     if (kByTime != options_.timed) return DrainEnd::WrongKey;
-    Round round{*this};
+    RoundScope round{*this};
     if (limits.is_late(Clock::now)) return DrainEnd::Deadline;
     DrainEnd end = DrainEnd::Drained;
     const auto visit = [&](const Ordered& ordered) {
       if (internal::is_late_after(++round.delivered, limits)) end = DrainEnd::Deadline;
-      if (!goes_on(f, rings_[ordered.ring].cpu(), ordered)) end = DrainEnd::Stopped;
+      if (!pass_to(f, rings_[ordered.ring].cpu(), ordered)) end = DrainEnd::Stopped;
       return end == DrainEnd::Drained;
     };
     MergeEnd merge_end{};
@@ -303,7 +303,7 @@ class PERFRING_EXPORT RingSet {
     }
     if (merge_end == MergeEnd::Limit) return DrainEnd::Limit;
     if (merge_end != MergeEnd::Released) return end;
-    round.leaves = false;
+    round.has_remaining = false;
     round.unreleased = has_unread();
     return DrainEnd::Drained;
   }

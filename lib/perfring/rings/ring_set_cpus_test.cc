@@ -72,8 +72,8 @@ TEST_F(RingSetCpusTest, TheIndexOfAnEntryIsItsCpu) {
   EXPECT_EQ(set.cpu(0), 1U);
   EXPECT_EQ(set.cpu(1), 3U);
   write(3, 7);
-  set.drain(got_);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(3, 7)));
+  set.drain(collected_);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(3, 7)));
 }
 
 TEST_F(RingSetCpusTest, AnOpenThatFailsEmptiesItsEntries) {
@@ -137,8 +137,8 @@ TEST_F(RingSetCpusTest, AddingACpuTwiceIsRefused) {
             "to change: add each ring once: this one has been added already");
   EXPECT_TRUE(set.add(2).has_value());
   write(2, 5);
-  set.drain(got_);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(2, 5)));
+  set.drain(collected_);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(2, 5)));
   EXPECT_EQ(set.poll(), Woken::Report);
 }
 
@@ -153,8 +153,8 @@ TEST_F(RingSetCpusTest, NothingFailsOnceTheMapEntryIsFilled) {
     EXPECT_TRUE(added);
   }
   write(5, 7);
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(5, 7)));
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(5, 7)));
 }
 
 TEST_F(RingSetCpusTest, AFailedAddIsAnErrorAndLeavesNothing) {
@@ -210,8 +210,8 @@ TEST_F(RingSetCpusTest, ACpuThatGoesIsRead) {
   write(1, 5);
   ASSERT_TRUE(set.cpu_changed(1, false).has_value());
   EXPECT_EQ(set.wait(), Woken::Report);
-  set.drain(got_);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 5)));
+  set.drain(collected_);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(1, 5)));
   EXPECT_TRUE(set.cpu_changed(77, false).has_value()) << "one that it does not have";
 }
 
@@ -227,8 +227,8 @@ TEST_F(RingSetCpusTest, ACpuThatComesBackOutputsToTheSameRing) {
                                          of("enable", after, ", not mapped"), "update"));
   EXPECT_EQ(set.rings(), 2U);
   write(1, 6);  // to the old event's ring
-  set.drain(got_);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 6)));
+  set.drain(collected_);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(1, 6)));
 }
 
 TEST_F(RingSetCpusTest, ACpuThatIsNewGetsARing) {
@@ -238,8 +238,8 @@ TEST_F(RingSetCpusTest, ACpuThatIsNewGetsARing) {
   EXPECT_EQ(set.rings(), 3U);
   EXPECT_EQ(set.wait(), Woken::Report);
   write(4, 1);
-  set.merge(KeyAt{}, {}, got_);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(4, 1)));
+  set.merge(KeyAt{}, {}, collected_);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(4, 1)));
 }
 
 TEST_F(RingSetCpusTest, ACpuThatCannotBeRevivedIsAnError) {
@@ -345,8 +345,8 @@ TEST_F(RingSetCpusTest, ACpuThatNoMemoryWasLeftForIsFollowedASecondLater) {
   EXPECT_TRUE(threw);
   EXPECT_EQ(set.rings(), 2U);
   write(0, 7);
-  set.drain(got_);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 7)));
+  set.drain(collected_);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 7)));
   EXPECT_EQ(set.wait(RingSet::Clock::now() + 1100ms), Woken::Timeout);
   EXPECT_EQ(set.rings(), 3U);
 }
@@ -355,14 +355,14 @@ TEST_F(RingSetCpusTest, ACompleteFlushWaitsForProgramsFirst) {
   RingSet set = open();
   write(0, 1);
   calls();
-  EXPECT_EQ(set.flush(Flush::Visible, got_), DrainEnd::Drained);
+  EXPECT_EQ(set.flush(Flush::Visible, collected_), DrainEnd::Drained);
   EXPECT_THAT(calls(), IsEmpty());
   write(1, 2);
   const auto order = [&](std::uint32_t, const PerfEvent&) { kernel_.calls.push_back("event"); };
   EXPECT_EQ(set.flush(Flush::Complete, order), DrainEnd::Drained);
   EXPECT_THAT(calls(), ElementsAre("create 2", "create 12", "update", "event"))
       << "an array, and an array of maps";
-  EXPECT_EQ(set.flush(Flush::Complete, KeyAt{}, got_), DrainEnd::Drained);
+  EXPECT_EQ(set.flush(Flush::Complete, KeyAt{}, collected_), DrainEnd::Drained);
   EXPECT_THAT(calls(), ElementsAre("update")) << "the maps are kept";
   kernel_.update_errno = EPERM;
   write(1, 2);
@@ -370,11 +370,11 @@ TEST_F(RingSetCpusTest, ACompleteFlushWaitsForProgramsFirst) {
   EXPECT_THAT(calls(), ElementsAre("update", "membarrier", "event"));
   kernel_.barrier_errno = EINVAL;
   write(1, 2);
-  const auto flushed = set.flush(Flush::Complete, got_);
+  const auto flushed = set.flush(Flush::Complete, collected_);
   ASSERT_FALSE(flushed.has_value());
   EXPECT_THAT(flushed.error().explain(),
               AllOf(HasSubstr("asked for: membarrier of all CPUs\n"), HasSubstr("nohz_full")));
-  EXPECT_FALSE(set.flush(Flush::Complete, KeyAt{}, got_).has_value());
+  EXPECT_FALSE(set.flush(Flush::Complete, KeyAt{}, collected_).has_value());
   EXPECT_EQ(tail(1), 2 * kRecord) << "nothing was delivered";
 }
 
@@ -382,7 +382,7 @@ TEST_F(RingSetCpusTest, AFlushUsesMembarrierIfNoMapMayBeCreated) {
   kernel_.create_errno = EPERM;
   RingSet set = open();
   calls();
-  EXPECT_EQ(set.flush(Flush::Complete, got_), DrainEnd::Drained);
+  EXPECT_EQ(set.flush(Flush::Complete, collected_), DrainEnd::Drained);
   EXPECT_THAT(calls(), ElementsAre("create 2", "membarrier"));
 }
 
@@ -394,7 +394,7 @@ class RingSetListTest : public RingSetCpusTest {
     options.follows_cpus = true;
     RingSet set = open(options);
     set.poll();
-    set.drain(got_);
+    set.drain(collected_);
     return set;
   }
   // Waits until the list has been read once more.

@@ -28,13 +28,13 @@ TEST_F(RingSetMergeTest, AMergeIsInTheOrderOfTheKeys) {
   write(0, 40);
   write(1, 20);
   write(1, 30);
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 10), Pair(1, 20), Pair(1, 30), Pair(0, 40)));
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 10), Pair(1, 20), Pair(1, 30), Pair(0, 40)));
   EXPECT_EQ(set.merge_counts().delivered, 4U);
   write(0, 50);
   write(1, 60);
-  EXPECT_EQ(set.merge(KeyAt{}, {.events = 1}, got_), DrainEnd::Limit);
-  EXPECT_EQ(set.merge(KeyAt{}, {.events = 1}, got_), DrainEnd::Drained);
+  EXPECT_EQ(set.merge(KeyAt{}, {.events = 1}, collected_), DrainEnd::Limit);
+  EXPECT_EQ(set.merge(KeyAt{}, {.events = 1}, collected_), DrainEnd::Drained);
 }
 
 TEST_F(RingSetMergeTest, ATimedSetIsMergedByTheTimeOfItsEvents) {
@@ -47,9 +47,9 @@ TEST_F(RingSetMergeTest, ATimedSetIsMergedByTheTimeOfItsEvents) {
   write_timed(0, 10);
   write_timed(0, 30);
   write_timed(1, 20);
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::WrongKey);
-  EXPECT_EQ(set.merge(EventTime{}, {}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 10), Pair(1, 20), Pair(0, 30)));
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::WrongKey);
+  EXPECT_EQ(set.merge(EventTime{}, {}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 10), Pair(1, 20), Pair(0, 30)));
   EXPECT_EQ(set.merge_counts().delivered, 3U);
   EXPECT_EQ(set.merge_slack(), options.merge.slack);
   write_timed(1, 40);
@@ -58,16 +58,16 @@ TEST_F(RingSetMergeTest, ATimedSetIsMergedByTheTimeOfItsEvents) {
       [&](std::uint32_t, const PerfEvent& event) { bytes += std::get<Sample>(event).size(); });
   EXPECT_EQ(bytes, 4U) << "a drain passes the time";
   write_timed(0, ~std::uint64_t{0});
-  EXPECT_EQ(set.flush(Flush::Visible, EventTime{}, got_).value(), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(4));
+  EXPECT_EQ(set.flush(Flush::Visible, EventTime{}, collected_).value(), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(4));
 }
 
 TEST_F(RingSetMergeTest, EventsWithoutATimeAreNotMergedByIt) {
   RingSet set = open();
   write(0, 10);
-  EXPECT_EQ(set.merge(EventTime{}, {}, got_), DrainEnd::WrongKey);
-  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(1));
+  EXPECT_EQ(set.merge(EventTime{}, {}, collected_), DrainEnd::WrongKey);
+  EXPECT_EQ(set.drain(collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(1));
 }
 
 std::uint64_t now_ns() {
@@ -81,13 +81,13 @@ TEST_F(RingSetMergeTest, AnEventTooYoungToMergeSetsADeadlineAfterTheSlack) {
   set.poll();
   write(0, now_ns());
   const auto before = Clock::now();
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
-  ASSERT_THAT(got_.keys, IsEmpty());
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
+  ASSERT_THAT(collected_.keys, IsEmpty());
   EXPECT_GE(set.next_deadline(), before + 20ms);
   EXPECT_LE(set.next_deadline(), Clock::now() + 20ms);
   EXPECT_EQ(set.wait(), Woken::Timeout);
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(1));
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(1));
   EXPECT_GT(set.next_deadline(), Clock::now() + 1s);
 }
 
@@ -97,12 +97,12 @@ TEST_F(RingSetMergeTest, ASlackOfYearsHoldsEventsUntilTheyAreFlushed) {
   RingSet set = open(options);
   set.poll();
   write(0, 7);
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, IsEmpty());
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, IsEmpty());
   EXPECT_EQ(tail(0), 0U);
   EXPECT_GT(set.next_deadline(), Clock::now());
-  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 7)));
+  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 7)));
 }
 
 TEST_F(RingSetMergeTest, ASlackOf0MergesWhatIsThere) {
@@ -112,11 +112,11 @@ TEST_F(RingSetMergeTest, ASlackOf0MergesWhatIsThere) {
   write(0, now_ns());
   write(1, 0);
   write(1, std::numeric_limits<std::uint64_t>::max());
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
-  ASSERT_THAT(got_.keys, SizeIs(Ge(2U)));
-  EXPECT_EQ(got_.keys[0], std::pair(1U, std::uint64_t{0}));
-  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(3));
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
+  ASSERT_THAT(collected_.keys, SizeIs(Ge(2U)));
+  EXPECT_EQ(collected_.keys[0], std::pair(1U, std::uint64_t{0}));
+  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(3));
 }
 
 TEST_F(RingSetMergeTest, AMergeGoesOnAfterADrainOfTheSameRings) {
@@ -124,11 +124,11 @@ TEST_F(RingSetMergeTest, AMergeGoesOnAfterADrainOfTheSameRings) {
   options.merge.slack = std::numeric_limits<std::uint64_t>::max();
   RingSet set = open(options);
   for (std::uint64_t i = 0; i < 4; ++i) write(0, i);
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained) << "it holds all of them";
-  EXPECT_EQ(set.drain({.events = 2}, got_), DrainEnd::Limit);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 0), Pair(0, 1)));
-  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2), Pair(0, 3)));
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained) << "it holds all of them";
+  EXPECT_EQ(set.drain({.events = 2}, collected_), DrainEnd::Limit);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 0), Pair(0, 1)));
+  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2), Pair(0, 3)));
   EXPECT_EQ(tail(0), 4 * kRecord);
 }
 
@@ -139,14 +139,14 @@ TEST_F(RingSetMergeTest, KeysOfAnotherClockAreDeliveredAndCounted) {
   const std::uint64_t years = now_ns() + 1'000'000'000'000'000'000;
   for (const std::uint64_t key : {std::uint64_t{0}, most, years, std::uint64_t{0}}) write(0, key);
   write(1, 5);
-  for (int i = 0; i < 100 && got_.keys.size() < 5; ++i) {
+  for (int i = 0; i < 100 && collected_.keys.size() < 5; ++i) {
     set.wait();
-    EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+    EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
   }
-  EXPECT_THAT(got_.keys, SizeIs(5)) << "none stops its ring";
+  EXPECT_THAT(collected_.keys, SizeIs(5)) << "none stops its ring";
   EXPECT_EQ(set.merge_counts().ahead, 2U);
   write(1, 4);
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
   EXPECT_EQ(set.merge_counts().late, 1U);
   EXPECT_EQ(set.merge_counts().delivered, 6U);
 }

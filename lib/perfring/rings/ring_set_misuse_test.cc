@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 
 class RingSetMisuseTest : public FakeSetTest {
  protected:
-  testing::Collect got_;
+  testing::Collect collected_;
 };
 
 TEST_F(RingSetMisuseTest, ARingIndexOutOfRangeEndsTheProgram) {
@@ -40,33 +40,34 @@ TEST_F(RingSetMisuseTest, ANullPointerToAFunctionEndsTheProgram) {
     RingSet set = open();
     static_cast<void>(function(set));
   };
-  call([&](RingSet& set) { return set.drain(got_); });
+  call([&](RingSet& set) { return set.drain(collected_); });
   EXPECT_DEATH(call([&](RingSet& set) { return set.drain(none); }), "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.drain({.events = 0}, none); }), "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.drain_fullest({}, none); }), "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.merge(KeyAt{}, {}, no_ordered); }), "");
-  EXPECT_DEATH(call([&](RingSet& set) { return set.merge(no_key, {}, got_); }), "");
+  EXPECT_DEATH(call([&](RingSet& set) { return set.merge(no_key, {}, collected_); }), "");
   // The program also ends where no ring would be read.
   constexpr auto kPast = RingSet::Clock::time_point::min();
-  EXPECT_DEATH(call([&](RingSet& set) { return set.merge(no_key, {.deadline = kPast}, got_); }),
-               "");
+  EXPECT_DEATH(
+      call([&](RingSet& set) { return set.merge(no_key, {.deadline = kPast}, collected_); }), "");
   EXPECT_DEATH(call([&](RingSet& set) {
                  const RingSet moved{std::move(set)};
-                 return set.flush(Flush::Complete, no_key, got_);
+                 return set.flush(Flush::Complete, no_key, collected_);
                }),
                "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, none); }), "");
   EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, KeyAt{}, no_ordered); }),
                "");
-  EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, no_key, got_); }), "");
+  EXPECT_DEATH(call([&](RingSet& set) { return set.flush(Flush::Visible, no_key, collected_); }),
+               "");
 }
 
 TEST_F(RingSetMisuseTest, AFlushOfAnUnknownSortIsAVisibleFlush) {
   RingSet set = open();
   write(1, 3);
   calls();
-  EXPECT_EQ(set.flush(Flush{99}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(1));
+  EXPECT_EQ(set.flush(Flush{99}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(1));
   EXPECT_THAT(calls(), SizeIs(0)) << "no program is waited for";
 }
 
@@ -76,20 +77,20 @@ TEST_F(RingSetMisuseTest, ARoundInAForkedChildEndsItWithAnAssertion) {
 #else
   RingSet set = open();
   write(0, 1);
-  const std::string said = "a forked child has no mapping of the rings";
-  EXPECT_DEATH(set.drain(got_), said);
-  EXPECT_DEATH(set.drain_fullest({}, got_), said);
-  EXPECT_DEATH(set.merge(KeyAt{}, {}, got_), said);
-  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, got_)), said);
-  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, KeyAt{}, got_)), said);
+  const std::string message = "a forked child has no mapping of the rings";
+  EXPECT_DEATH(set.drain(collected_), message);
+  EXPECT_DEATH(set.drain_fullest({}, collected_), message);
+  EXPECT_DEATH(set.merge(KeyAt{}, {}, collected_), message);
+  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, collected_)), message);
+  EXPECT_DEATH(static_cast<void>(set.flush(Flush::Visible, KeyAt{}, collected_)), message);
   // A set that the child has opened is its own.
   const auto drains_its_own = [&] {
     RingSet own = open();
-    ::_exit(own.drain(got_) == DrainEnd::Drained ? 7 : 1);
+    ::_exit(own.drain(collected_) == DrainEnd::Drained ? 7 : 1);
   };
   EXPECT_EXIT(drains_its_own(), ExitedWithCode(7), "");
-  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(1));
+  EXPECT_EQ(set.drain(collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(1));
 #endif
 }
 
@@ -102,17 +103,17 @@ TEST_F(RingSetMisuseTest, MoveAssignmentToItselfChangesNothing) {
   EXPECT_THAT(calls(), SizeIs(0));
   ASSERT_EQ(set.rings(), 2U);
   EXPECT_EQ(set.cpu(1), 1U);
-  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
+  EXPECT_EQ(set.drain(collected_), DrainEnd::Drained);
   write(1, 3);
-  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(2));
+  EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(2));
 }
 
 TEST(RingsErrorMisuseTest, AnErrorMadeByHandMayNameNoCall) {
   const RingsError error{SyscallError{nullptr, "X", std::error_code{EIO, std::generic_category()}}};
-  const std::string said = std::generic_category().message(EIO);
-  EXPECT_EQ(error.message(), "`a system call` of X failed: " + said);
-  EXPECT_EQ(error.explain(), "asked for: a system call of X\nthe system said: " + said +
+  const std::string message = std::generic_category().message(EIO);
+  EXPECT_EQ(error.message(), "`a system call` of X failed: " + message);
+  EXPECT_EQ(error.explain(), "asked for: a system call of X\nthe system said: " + message +
                                  "\nto change: see errno(3) for this error");
 }
 

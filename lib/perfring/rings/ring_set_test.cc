@@ -30,13 +30,13 @@ using Clock = RingSet::Clock;
 
 TEST_F(RingSetTest, ADrainDeliversWhatEveryRingHolds) {
   RingSet set = open();
-  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, IsEmpty());
+  EXPECT_EQ(set.drain(collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, IsEmpty());
   write(0, 1);
   write(1, 2);
   write(1, 3);
-  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 2), Pair(1, 3), Pair(0, 1)));
+  EXPECT_EQ(set.drain(collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(1, 2), Pair(1, 3), Pair(0, 1)));
   EXPECT_EQ(tail(0), kRecord);
   EXPECT_EQ(tail(1), 2 * kRecord);
   EXPECT_EQ(set.poll(), Woken::Report) << "the first";
@@ -48,28 +48,28 @@ TEST_F(RingSetTest, ARingWhoseHeadWentBackIsEmptyAndHoldsNoOtherUp) {
   RingSet set = open();
   set.poll();
   write(0, 1);
-  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
+  EXPECT_EQ(set.drain(collected_), DrainEnd::Drained);
   const std::uint64_t back = kRecord - 8;
   put(0, &back, 8, offsetof(perf_event_mmap_page, data_head));
-  EXPECT_EQ(set.drain({.events = 0}, got_), DrainEnd::Drained) << "nothing is there";
+  EXPECT_EQ(set.drain({.events = 0}, collected_), DrainEnd::Drained) << "nothing is there";
   write(1, 2);
-  EXPECT_EQ(set.drain({.per_ring = 1}, got_), DrainEnd::Drained);
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 1), Pair(1, 2)));
+  EXPECT_EQ(set.drain({.per_ring = 1}, collected_), DrainEnd::Drained);
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 1), Pair(1, 2)));
   EXPECT_EQ(tail(0), kRecord);
   EXPECT_GT(set.next_deadline(), Clock::now() + 1s) << "nothing waits";
   write(0, 3);
-  EXPECT_EQ(set.drain(got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 1), Pair(1, 2), Pair(0, 3)));
+  EXPECT_EQ(set.drain(collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 1), Pair(1, 2), Pair(0, 3)));
 }
 
 TEST_F(RingSetTest, ARingsTurnEndsAfterPerRing) {
   RingSet set = open();
   for (std::uint64_t i = 0; i < 4; ++i) write(0, i);
   for (std::uint64_t i = 10; i < 12; ++i) write(1, i);
-  EXPECT_EQ(set.drain({.per_ring = 1}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 10), Pair(0, 0), Pair(1, 11), Pair(0, 1), Pair(0, 2),
-                                     Pair(0, 3)));
+  EXPECT_EQ(set.drain({.per_ring = 1}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(1, 10), Pair(0, 0), Pair(1, 11), Pair(0, 1),
+                                           Pair(0, 2), Pair(0, 3)));
 }
 
 TEST_F(RingSetTest, ATurnGivesItsRoomBack) {
@@ -85,8 +85,8 @@ TEST_F(RingSetTest, APerRingOf0IsOne) {
   write(0, 1);
   write(1, 2);
   write(1, 3);
-  EXPECT_EQ(set.drain({.per_ring = 0}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 2), Pair(0, 1), Pair(1, 3)));
+  EXPECT_EQ(set.drain({.per_ring = 0}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(1, 2), Pair(0, 1), Pair(1, 3)));
 }
 
 TEST_F(RingSetTest, ALimitLeavesTheRestAndTheNextRoundGoesOn) {
@@ -94,32 +94,33 @@ TEST_F(RingSetTest, ALimitLeavesTheRestAndTheNextRoundGoesOn) {
   set.poll();
   for (std::uint64_t i = 0; i < 3; ++i) write(0, i);
   for (std::uint64_t i = 10; i < 13; ++i) write(1, i);
-  EXPECT_EQ(set.drain({.events = 2, .per_ring = 1}, got_), DrainEnd::Limit);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 10), Pair(0, 0)));
+  EXPECT_EQ(set.drain({.events = 2, .per_ring = 1}, collected_), DrainEnd::Limit);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(1, 10), Pair(0, 0)));
   EXPECT_LE(set.next_deadline(), Clock::now());
   EXPECT_EQ(set.wait(), Woken::Report);
-  EXPECT_EQ(set.drain({.events = 1, .per_ring = 1}, got_), DrainEnd::Limit);
-  EXPECT_EQ(set.drain({.events = 1, .per_ring = 1}, got_), DrainEnd::Limit);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(1, 10), Pair(0, 0), Pair(1, 11), Pair(0, 1)))
+  EXPECT_EQ(set.drain({.events = 1, .per_ring = 1}, collected_), DrainEnd::Limit);
+  EXPECT_EQ(set.drain({.events = 1, .per_ring = 1}, collected_), DrainEnd::Limit);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(1, 10), Pair(0, 0), Pair(1, 11), Pair(0, 1)))
       << "not the same ring first";
-  EXPECT_EQ(set.drain({.events = 2}, got_), DrainEnd::Drained) << "exactly as many as there are";
-  EXPECT_THAT(got_.keys, SizeIs(6));
-  EXPECT_EQ(set.drain({.events = 0}, got_), DrainEnd::Drained) << "nothing is there";
+  EXPECT_EQ(set.drain({.events = 2}, collected_), DrainEnd::Drained)
+      << "exactly as many as there are";
+  EXPECT_THAT(collected_.keys, SizeIs(6));
+  EXPECT_EQ(set.drain({.events = 0}, collected_), DrainEnd::Drained) << "nothing is there";
   write(0, 5);
-  EXPECT_EQ(set.drain({.events = 0}, got_), DrainEnd::Limit);
-  EXPECT_THAT(got_.keys, SizeIs(6));
+  EXPECT_EQ(set.drain({.events = 0}, collected_), DrainEnd::Limit);
+  EXPECT_THAT(collected_.keys, SizeIs(6));
 }
 
 TEST_F(RingSetTest, ADeadlineThatHasPassedDeliversNothing) {
   RingSet set = open();
   set.poll();
   write(0, 1);
-  EXPECT_EQ(set.drain({.deadline = Clock::now()}, got_), DrainEnd::Deadline);
-  EXPECT_EQ(set.merge(KeyAt{}, {.deadline = Clock::now()}, got_), DrainEnd::Deadline);
-  EXPECT_THAT(got_.keys, IsEmpty());
+  EXPECT_EQ(set.drain({.deadline = Clock::now()}, collected_), DrainEnd::Deadline);
+  EXPECT_EQ(set.merge(KeyAt{}, {.deadline = Clock::now()}, collected_), DrainEnd::Deadline);
+  EXPECT_THAT(collected_.keys, IsEmpty());
   EXPECT_EQ(set.wait(), Woken::Report);
-  EXPECT_EQ(set.drain({.deadline = Clock::now() + 1h}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(1));
+  EXPECT_EQ(set.drain({.deadline = Clock::now() + 1h}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(1));
 }
 
 TEST_F(RingSetTest, ADeadlineEndsARoundWithin64Events) {
@@ -168,8 +169,8 @@ TEST_F(RingSetTest, ACallbackThatThrowsLosesNothing) {
   EXPECT_THROW(set.merge(KeyAt{}, {}, throws), int);
   EXPECT_EQ(tail(0), 2 * kRecord);
   EXPECT_EQ(set.wait(), Woken::Report);
-  EXPECT_EQ(set.drain(got_), DrainEnd::Drained) << "the round has ended";
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 2)));
+  EXPECT_EQ(set.drain(collected_), DrainEnd::Drained) << "the round has ended";
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 2)));
 }
 
 TEST_F(RingSetTest, FromACallbackEveryRoundIsNested) {
@@ -186,20 +187,20 @@ TEST_F(RingSetTest, FromACallbackEveryRoundIsNested) {
     EXPECT_EQ(set.wait(), Woken::Timeout) << "and does not sleep";
     EXPECT_EQ(set.add(5).error().io_error(), std::errc::device_or_resource_busy);
     EXPECT_EQ(set.cpu_changed(0, true).error().io_error(), std::errc::device_or_resource_busy);
-    got_(cpu, event);
+    collected_(cpu, event);
   };
   calls();
   EXPECT_EQ(set.drain(nests), DrainEnd::Drained);
   write(1, 9);
   EXPECT_EQ(set.merge(KeyAt{}, {}, nests), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 0), Pair(0, 1), Pair(1, 9)));
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 0), Pair(0, 1), Pair(1, 9)));
   EXPECT_THAT(calls(), IsEmpty()) << "nor does it wait for programs";
 }
 
 TEST_F(RingSetTest, ARoundEndsWhileTheKernelGoesOn) {
   RingSet set = open();
   for (const bool fullest : {false, true}) {
-    set.drain(got_);
+    set.drain(collected_);
     for (std::uint64_t i = 0; i < 6; ++i) write(0, i);
     int events = 0;
     const auto writes = [&](std::uint32_t cpu, const PerfEvent&) {
@@ -216,13 +217,13 @@ TEST_F(RingSetTest, TheFullestRingHasTheTurn) {
   RingSet set = open();
   for (std::uint64_t i = 0; i < 5; ++i) write(0, i);
   for (std::uint64_t i = 10; i < 13; ++i) write(1, i);
-  EXPECT_EQ(set.drain_fullest({.per_ring = 2}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2), Pair(0, 3), Pair(1, 10),
-                                     Pair(1, 11), Pair(0, 4), Pair(1, 12)));
+  EXPECT_EQ(set.drain_fullest({.per_ring = 2}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2), Pair(0, 3),
+                                           Pair(1, 10), Pair(1, 11), Pair(0, 4), Pair(1, 12)));
   write(1, 1);
   write(0, 2);
   write(0, 3);
-  EXPECT_EQ(set.drain_fullest({.events = 2}, got_), DrainEnd::Limit);
+  EXPECT_EQ(set.drain_fullest({.events = 2}, collected_), DrainEnd::Limit);
   EXPECT_EQ(set.poll(), Woken::Report);
 }
 
@@ -235,8 +236,8 @@ TEST_F(RingSetTest, DataTailNeverGoesBackBehindAnotherConsumer) {
     put(0, &to, 8, offsetof(perf_event_mmap_page, data_tail));
   };
   consume(2);
-  EXPECT_EQ(set.drain({.events = 1}, got_), DrainEnd::Limit);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 2)));
+  EXPECT_EQ(set.drain({.events = 1}, collected_), DrainEnd::Limit);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 2)));
   EXPECT_EQ(set.merge(KeyAt{}, {},
                       [&](std::uint32_t, const Ordered& each) {
                         if (each.key == 3) consume(5);
@@ -244,8 +245,8 @@ TEST_F(RingSetTest, DataTailNeverGoesBackBehindAnotherConsumer) {
                       }),
             DrainEnd::Stopped);
   EXPECT_EQ(tail(0), 5 * kRecord);
-  EXPECT_EQ(set.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, ElementsAre(Pair(0, 2), Pair(0, 5)));
+  EXPECT_EQ(set.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, ElementsAre(Pair(0, 2), Pair(0, 5)));
 }
 
 // A round ends, whatever bytes a ring holds.
@@ -255,15 +256,15 @@ TEST_F(RingSetTest, AHostileRingIsReadBesideASoundOne) {
                                    std::uint64_t{12}, std::uint64_t{1} << 40}) {
     put(0, &head, 8, offsetof(perf_event_mmap_page, data_head));
     write(1, head);
-    got_.keys.clear();
-    EXPECT_EQ(set.drain({.per_ring = 1}, got_), DrainEnd::Drained);
-    EXPECT_THAT(got_.keys, ::testing::Contains(Pair(1, head)));
+    collected_.keys.clear();
+    EXPECT_EQ(set.drain({.per_ring = 1}, collected_), DrainEnd::Drained);
+    EXPECT_THAT(collected_.keys, ::testing::Contains(Pair(1, head)));
     write(1, head);
-    EXPECT_EQ(set.drain_fullest({.per_ring = 1}, got_), DrainEnd::Drained);
+    EXPECT_EQ(set.drain_fullest({.per_ring = 1}, collected_), DrainEnd::Drained);
     write(1, head);
-    got_.keys.clear();
-    EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, got_), DrainEnd::Drained);
-    EXPECT_THAT(got_.keys, ::testing::Contains(Pair(1, head)));
+    collected_.keys.clear();
+    EXPECT_EQ(set.flush(Flush::Visible, KeyAt{}, collected_), DrainEnd::Drained);
+    EXPECT_THAT(collected_.keys, ::testing::Contains(Pair(1, head)));
   }
 }
 
@@ -275,26 +276,26 @@ TEST_F(RingSetTest, AMovedFromSetHasNoRing) {
   write(0, 1);
   RingSet second{std::move(first)};
   EXPECT_EQ(first.rings(), 0U);  // NOLINT: moved from, on purpose
-  EXPECT_EQ(first.drain(got_), DrainEnd::Drained);
-  EXPECT_EQ(first.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
+  EXPECT_EQ(first.drain(collected_), DrainEnd::Drained);
+  EXPECT_EQ(first.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
   EXPECT_EQ(first.wait(), Woken::Stop);
   EXPECT_EQ(first.fd(), -1);
   EXPECT_EQ(first.add(3).error().io_error(), std::errc::bad_file_descriptor);
   EXPECT_EQ(first.merge_counts(), MergeCounts{});
-  EXPECT_THAT(got_.keys, IsEmpty());
-  EXPECT_EQ(second.drain(got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(1));
+  EXPECT_THAT(collected_.keys, IsEmpty());
+  EXPECT_EQ(second.drain(collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(1));
   first = std::move(second);
   write(1, 2);
-  EXPECT_EQ(first.merge(KeyAt{}, {}, got_), DrainEnd::Drained);
-  EXPECT_THAT(got_.keys, SizeIs(2));
+  EXPECT_EQ(first.merge(KeyAt{}, {}, collected_), DrainEnd::Drained);
+  EXPECT_THAT(collected_.keys, SizeIs(2));
 }
 
 // C3: a round delivers what a ring holds when the round begins, and at most one turn more.
 TEST_F(RingSetTest, ATurnThatPassesItsShareOfTheRoundIsTheRingsLast) {
   RingSet set = open();
   for (const std::uint64_t per_ring : {1U, 4U, 64U}) {
-    set.drain(got_);
+    set.drain(collected_);
     for (std::uint64_t i = 0; i < 6; ++i) write(0, i);
     std::uint64_t events = 0;
     const auto writes = [&](std::uint32_t cpu, const PerfEvent&) {

@@ -36,7 +36,7 @@ class Slack {
   explicit Slack(const MergeOptions& options) noexcept : options_{options} {}
 
   // Records that a writer took as long as `by`.
-  void delayed(std::uint64_t by, MergeCounts& counts) noexcept {
+  void note_delay(std::uint64_t by, MergeCounts& counts) noexcept {
     if (by > counts.delay_seen) counts.delay_seen = by;
     if (options_.learns && by <= options_.slack_most / 2 && 2 * by > learned_) learned_ = 2 * by;
   }

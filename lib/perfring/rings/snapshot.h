@@ -162,21 +162,21 @@ class Snapshots {
       if (length == 0) return;
       ++snapshot.events;
       const auto at = walk.start(view, head, length);
-      static_cast<void>(goes_on(f, walk.malformed(Defect::BadPositions, at, length)));
+      static_cast<void>(pass_to(f, walk.malformed(Defect::BadPositions, at, length)));
       return;
     }
     auto at = walk.start(view, head, length / internal::kAlignment * internal::kAlignment);
     for (std::uint64_t header = 0; walk.next(at, header);) {
       const std::size_t size = Walk::size_of(header);
-      if (!walk.believable(at, size)) return;  // V2, V7
+      if (!walk.has_valid_size(at, size)) return;  // V2, V7
       ++snapshot.events;
-      if (!goes_on(f, walk.interpret(at, Walk::decode(header)))) return;
+      if (!pass_to(f, walk.interpret(at, Walk::decode(header)))) return;
       at = walk.advance(at, size);
     }
   }
 
   template <class F>
-  static bool goes_on(F& f, const PerfEvent& event) {
+  static bool pass_to(F& f, const PerfEvent& event) {
     if constexpr (std::is_void_v<decltype(internal::call(f, event))>) {
       internal::call(f, event);
       return true;

@@ -192,10 +192,10 @@ class SnapshotsCopyTest : public SnapshotsTest {
 
 TEST_F(SnapshotsCopyTest, RecordsOverwrittenDuringACopyAreLeftOut) {
   for (int records = 0; records < 63; ++records) {
-    const auto got = copied(records, 64);
-    ASSERT_EQ(got.size(), static_cast<std::size_t>(63 - records));
+    const auto copies = copied(records, 64);
+    ASSERT_EQ(copies.size(), static_cast<std::size_t>(63 - records));
     ASSERT_EQ(last_.overwritten, 0U) << "since none (V5)";
-    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], 1000 - i) << records;
+    for (std::size_t i = 0; i < copies.size(); ++i) ASSERT_EQ(copies[i], 1000 - i) << records;
   }
   for (const int records : {63, 64, 200}) EXPECT_THAT(copied(records, 64), IsEmpty());
 }

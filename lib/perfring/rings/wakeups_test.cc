@@ -163,7 +163,7 @@ TEST_F(RingSetLatencyTest, WithALatencyARingHasAnEventThatWakesNobody) {
   EXPECT_EQ(kernel_.events.front().watermark, 0U) << "each record wakes, whatever is asked for";
   EXPECT_EQ(set.wakeups(), Wakeups::EachRecord);
   set.poll();
-  set.drain(got_);
+  set.drain(collected_);
   EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s) << "a wakeup will come";
 }
 
@@ -173,7 +173,7 @@ TEST_F(RingSetLatencyTest, ALatencyOf0OrLessWakesForEachRecord) {
     EXPECT_EQ(kernel_.event.wakeup_watermark, 512U);
     for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
     set.poll();
-    set.drain(got_);
+    set.drain(collected_);
     EXPECT_EQ(set.wakeups(), Wakeups::EachRecord);
     EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s);
     heads_.clear();
@@ -185,7 +185,7 @@ TEST_F(RingSetLatencyTest, ALatencyOfYearsIsAnHour) {
   RingSet set = open(within(std::chrono::nanoseconds::max()));
   for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
   set.poll();
-  set.drain(got_);
+  set.drain(collected_);
   EXPECT_EQ(set.wakeups(), Wakeups::None);
   EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10s) << "the longest wait";
 }
@@ -197,7 +197,7 @@ TEST_F(RingSetLatencyTest, ManyRecordsAreWaitedForByTimer) {
   for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
   kernel_.updates.clear();
   const auto began = RingSet::Clock::now();
-  set.drain(got_);
+  set.drain(collected_);
   EXPECT_EQ(set.wakeups(), Wakeups::None);
   ASSERT_THAT(kernel_.updates, SizeIs(2));
   EXPECT_NE(event_of(0), loud);
@@ -213,7 +213,7 @@ TEST_F(RingSetLatencyTest, TheEntryOfACpuThatIsGoneStays) {
   set.cpu_changed(1, false).value();
   for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
   kernel_.updates.clear();
-  set.drain(got_);
+  set.drain(collected_);
   EXPECT_EQ(set.wakeups(), Wakeups::None);
   EXPECT_THAT(kernel_.updates, ElementsAre(Pair(0, ::testing::_)));
 }
@@ -224,11 +224,11 @@ TEST_F(RingSetLatencyTest, ASlackDoesNotPutOffTheLatencysRound) {
   RingSet set = open(options);
   set.poll();
   for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
-  set.drain(got_);
+  set.drain(collected_);
   write(0, static_cast<std::uint64_t>(RingSet::Clock::now().time_since_epoch() / 1ns));
   const auto before = RingSet::Clock::now();
-  set.merge(KeyAt{}, {}, got_);
-  ASSERT_THAT(got_.keys, SizeIs(100)) << "what is too young is held";
+  set.merge(KeyAt{}, {}, collected_);
+  ASSERT_THAT(collected_.keys, SizeIs(100)) << "what is too young is held";
   EXPECT_GE(set.next_deadline(), before);
   EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10ms);
 }
@@ -238,21 +238,21 @@ TEST_F(RingSetLatencyTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
   set.poll();
   const int loud = event_of(0);
   for (std::uint64_t i = 0; i < 100; ++i) write(0, i);
-  set.drain(got_);
+  set.drain(collected_);
   ASSERT_EQ(set.wakeups(), Wakeups::None);
   for (int i = 0; i < 1000 && set.wakeups() == Wakeups::None; ++i) {
     EXPECT_EQ(set.wait(), Woken::Timeout);
-    set.drain(got_);
+    set.drain(collected_);
   }
   ASSERT_EQ(set.wakeups(), Wakeups::EachRecord);
   EXPECT_EQ(event_of(0), loud);
   // A program that had fetched the quiet event may output after the last drain.
   EXPECT_LT(set.next_deadline(), RingSet::Clock::now() + 1ms);
   EXPECT_EQ(set.wait(), Woken::Timeout);
-  set.drain(got_);
+  set.drain(collected_);
   EXPECT_LT(set.next_deadline(), RingSet::Clock::now() + 1ms);
   EXPECT_EQ(set.wait(), Woken::Timeout);
-  set.drain(got_);
+  set.drain(collected_);
   EXPECT_GT(set.next_deadline(), RingSet::Clock::now() + 5s);
 }
 

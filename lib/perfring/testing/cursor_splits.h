@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "perfring/ring/cursor.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/reference.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring::testing {
 
@@ -28,20 +28,20 @@ class CursorSplits {
       : page_{page}, data_{data}, cursor_{*Cursor<M>::over(page, data)}, random_{seed} {}
 
   // Returns all events, in order. Stops once there are more than `most`.
-  std::vector<Seen> events(std::size_t most = 1'000'000) {
+  std::vector<CopiedEvent> events(std::size_t most = 1'000'000) {
     const std::uint64_t held_max = random_() % 5 == 0 ? ~0ULL : 1 + random_() % 8;
     look();
     while (events_.size() <= most) {
       const std::uint64_t choice = random_() % 16;
       if (choice == 0) look();
-      if (choice == 1 || held_.size() >= held_max) release(1 + random_() % held_max);
+      if (choice == 1 || held_records_.size() >= held_max) release(1 + random_() % held_max);
       const auto record = cursor_.next();
       if (record) {
         events_.push_back(copy(record->event()));
-        held_.push_back({*record, events_.back()});
+        held_records_.push_back({*record, events_.back()});
       } else {
         release(1 + random_() % held_max);
-        if (held_.empty() && look() == 0) break;
+        if (held_records_.empty() && look() == 0) break;
       }
       hold();
     }
@@ -52,9 +52,9 @@ class CursorSplits {
   const char* wrong() const { return wrong_; }
 
  private:
-  struct Held {
+  struct HeldRecord {
     typename Cursor<M>::Record record;
-    Seen seen;
+    CopiedEvent event;
   };
 
   void expect(bool holds, const char* what) {
@@ -69,24 +69,25 @@ class CursorSplits {
 
   // Releases the oldest `count` records, by the place where they end or where the next one begins.
   void release(std::uint64_t count) {
-    for (; count != 0 && !held_.empty(); --count) {
-      const Held oldest = held_.front();
-      expect(copy(oldest.record.event()) == oldest.seen, "a record changes before it is released");
-      held_.pop_front();
-      if (count > 1 && !held_.empty()) continue;
-      if (held_.empty() && random_() % 2 == 0) return cursor_.release();
-      cursor_.release(held_.empty() || random_() % 2 == 0 ? oldest.record.end()
-                                                          : held_.front().record.begin());
+    for (; count != 0 && !held_records_.empty(); --count) {
+      const HeldRecord oldest = held_records_.front();
+      expect(copy(oldest.record.event()) == oldest.event, "a record changes before it is released");
+      held_records_.pop_front();
+      if (count > 1 && !held_records_.empty()) continue;
+      if (held_records_.empty() && random_() % 2 == 0) return cursor_.release();
+      cursor_.release(held_records_.empty() || random_() % 2 == 0
+                          ? oldest.record.end()
+                          : held_records_.front().record.begin());
     }
   }
 
   // Checks the conditions that hold at any time.
   void hold() {
     const auto place = static_cast<typename Cursor<M>::Place>(page_.data_tail);
-    expect(held_.empty() || held_.front().record.begin() == place,
+    expect(held_records_.empty() || held_records_.front().record.begin() == place,
            "data_tail is not where the oldest record begins that is not released");
     const std::uint64_t available =
-        Reference::unread(data_.size(), page_.data_tail, page_.data_head);
+        ReferenceDrain::unread(data_.size(), page_.data_tail, page_.data_head);
     const std::uint64_t size = std::min<std::uint64_t>(available, data_.size());
     const auto from = static_cast<std::size_t>((page_.data_head - size) % data_.size());
     const std::uint64_t before_end = std::min<std::uint64_t>(size, data_.size() - from);
@@ -102,8 +103,8 @@ class CursorSplits {
   Bytes data_;
   Cursor<M> cursor_;
   std::mt19937_64 random_;
-  std::vector<Seen> events_;
-  std::deque<Held> held_;
+  std::vector<CopiedEvent> events_;
+  std::deque<HeldRecord> held_records_;
   const char* wrong_ = nullptr;
 };
 
@@ -112,7 +113,7 @@ class CursorSplits {
 // as many ways as there are seeds.
 template <class M = DefaultMemory>
 std::string differs_by_cursor(perf_event_mmap_page& page, Bytes data, std::uint64_t tail,
-                              const std::vector<Seen>& events, std::uint64_t first_seed = 0,
+                              const std::vector<CopiedEvent>& events, std::uint64_t first_seed = 0,
                               std::uint64_t seeds = 1) {
   const std::uint64_t end = page.data_tail;
   for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
@@ -140,10 +141,10 @@ std::vector<typename Cursor<M>::Record> take(Cursor<M>& cursor) {
 }
 
 template <class M>
-std::vector<Seen> events(Cursor<M>& cursor) {
-  std::vector<Seen> seen;
-  for (const auto& record : take(cursor)) seen.push_back(copy(record.event()));
-  return seen;
+std::vector<CopiedEvent> events(Cursor<M>& cursor) {
+  std::vector<CopiedEvent> copies;
+  for (const auto& record : take(cursor)) copies.push_back(copy(record.event()));
+  return copies;
 }
 
 }  // namespace perfring::testing

@@ -34,9 +34,9 @@ constexpr std::uint64_t kKernelAddress = 0xffffffff81000000;
 
 // Answers like a kernel with perf_event_paranoid = 2 to a plain user (kernel/events/core.c:
 // perf_allow_kernel(), perf_allow_cpu()).
-inline int paranoid2(const Ask& ask) {
-  if (ask.attr.exclude_kernel == 0) return EACCES;
-  return ask.pid == -1 || (ask.flags & PERF_FLAG_PID_CGROUP) != 0 ? EACCES : 0;
+inline int paranoid2(const OpenArgs& args) {
+  if (args.attr.exclude_kernel == 0) return EACCES;
+  return args.pid == -1 || (args.flags & PERF_FLAG_PID_CGROUP) != 0 ? EACCES : 0;
 }
 
 // The name of a parameterized test: that of its row.
@@ -51,7 +51,7 @@ struct CheckRow {
   std::string field;
   Finding::Severity severity;
   std::string says;  // a part of the finding's text
-  std::function<void(Ask&, FakeSystem&)> change;
+  std::function<void(OpenArgs&, FakeSystem&)> change;
   std::string also = {};  // the fields of all other findings, each followed by a space
 };
 
@@ -60,19 +60,19 @@ inline void PrintTo(const CheckRow& row, std::ostream* out) {
 }
 
 // A correct request of a plain user: the switches of this thread.
-inline Ask right() {
-  Ask ask;
-  ask.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr().value();
-  ask.attr.watermark = ask.attr.wakeup_watermark = 1;
-  return ask;
+inline OpenArgs right() {
+  OpenArgs args;
+  args.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr().value();
+  args.attr.watermark = args.attr.wakeup_watermark = 1;
+  return args;
 }
 
 inline void expect_finding(const CheckRow& row) {
   FakeSystem machine;
-  Ask ask = right();
-  ASSERT_TRUE(check(ask, machine).empty()) << check(ask, machine).front().says;
-  row.change(ask, machine);
-  const auto found = check(ask, machine);
+  OpenArgs args = right();
+  ASSERT_TRUE(check(args, machine).empty()) << check(args, machine).front().says;
+  row.change(args, machine);
+  const auto found = check(args, machine);
   const auto it = std::ranges::find_if(found, [&](const Finding& each) {
     return each.field == row.field && each.says.find(row.says) != std::string::npos;
   });
@@ -90,24 +90,24 @@ inline void expect_finding(const CheckRow& row) {
 
 // Changes for a row. as() requests an event with the event's own attributes, as root.
 inline auto as(Event event) {
-  return [event = std::move(event)](Ask& ask, FakeSystem& machine) {
+  return [event = std::move(event)](OpenArgs& args, FakeSystem& machine) {
     machine.be_root();
     static std::vector<Event> kept;  // own the strings to which the attributes refer
     kept.push_back(event);
-    ask.attr = event.attr(machine).value();
+    args.attr = event.attr(machine).value();
   };
 }
-inline auto as(Event event, void (*change)(Ask&)) {
-  return [put = as(std::move(event)), change](Ask& ask, FakeSystem& machine) {
-    put(ask, machine);
-    change(ask);
+inline auto as(Event event, void (*change)(OpenArgs&)) {
+  return [put = as(std::move(event)), change](OpenArgs& args, FakeSystem& machine) {
+    put(args, machine);
+    change(args);
   };
 }
 inline auto set(void (*change)(perf_event_attr&)) {
-  return [change](Ask& ask, FakeSystem&) { change(ask.attr); };
+  return [change](OpenArgs& args, FakeSystem&) { change(args.attr); };
 }
-inline auto put(void (*change)(Ask&)) {
-  return [change](Ask& ask, FakeSystem&) { change(ask); };
+inline auto put(void (*change)(OpenArgs&)) {
+  return [change](OpenArgs& args, FakeSystem&) { change(args); };
 }
 
 // A Sampler on the kernel's stand-in, and its first ring for the test to write to.
@@ -116,8 +116,8 @@ class SamplerTest : public ::testing::Test {
   static Request request(Target target = this_thread()) {
     return {.events = {kFaults}, .target = std::move(target), .page_count = 1};
   }
-  Sampler open(const Request& asked = request(), bool starts = true) {
-    return Sampler::open(asked, starts).value();
+  Sampler open(const Request& requested = request(), bool starts = true) {
+    return Sampler::open(requested, starts).value();
   }
   // Publishes a COMM with this name and time on the first event's ring; with another type, a FORK
   // or an EXIT, which are as long.

@@ -251,8 +251,8 @@ extern "C" ssize_t __real_read(int fd, void* to, size_t size);
 
 extern "C" ssize_t __wrap_read(int fd, void* to, size_t size) {
   using perfring::testing::kernel;
-  const auto got = kernel != nullptr ? kernel->read_event(fd, to, size) : std::nullopt;
-  return got ? *got : __real_read(fd, to, size);
+  const auto length = kernel != nullptr ? kernel->read_event(fd, to, size) : std::nullopt;
+  return length ? *length : __real_read(fd, to, size);
 }
 
 extern "C" long __wrap_syscall(long number, ...) noexcept {

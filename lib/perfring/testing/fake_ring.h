@@ -14,7 +14,7 @@
 
 #include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/seen.h"
+#include "perfring/testing/copied_events.h"
 
 namespace perfring::testing {
 
@@ -156,18 +156,18 @@ class KnownRing {
 
   FakeRing& fake() { return fake_; }
   perf_event_mmap_page& page() const { return fake_.page(); }
-  const std::vector<Seen>& expected() const { return expected_; }
+  const std::vector<CopiedEvent>& expected() const { return expected_; }
   const std::vector<std::uint64_t>& ends() const { return ends_; }
 
   void sample(const std::vector<std::byte>& raw, std::size_t size = 0) {
     const std::uint64_t at = fake_.head();
     fake_.sample(raw, size);
-    wrote(Seen::sample(raw, before_end(at + 12, raw.size())));
+    wrote(CopiedEvent::sample(raw, before_end(at + 12, raw.size())));
   }
 
   void lost(std::uint64_t count, std::size_t size = 24) {
     fake_.lost(count, size);
-    wrote(Seen::lost(count));
+    wrote(CopiedEvent::lost(count));
   }
 
   // Writes a record that is skipped by itself.
@@ -175,7 +175,7 @@ class KnownRing {
            const std::vector<std::byte>& body = {}) {
     const std::uint64_t at = fake_.head();
     fake_.raw_record(type, size, body, size);
-    wrote(Seen::malformed(defect, fake_.bytes(at, fake_.head()), before_end(at, size)));
+    wrote(CopiedEvent::malformed(defect, fake_.bytes(at, fake_.head()), before_end(at, size)));
   }
 
   // Writes a SAMPLE of `size` bytes that claims to hold `raw` bytes, which are too many.
@@ -189,7 +189,8 @@ class KnownRing {
   void bad_size(std::uint32_t type, std::size_t size, std::size_t length) {
     const std::uint64_t at = fake_.head();
     fake_.raw_record(type, size, {}, length);
-    wrote(Seen::malformed(Defect::BadSize, fake_.bytes(at, at + length), before_end(at, length)));
+    wrote(CopiedEvent::malformed(Defect::BadSize, fake_.bytes(at, at + length),
+                                 before_end(at, length)));
   }
 
  private:
@@ -199,13 +200,13 @@ class KnownRing {
     return length < to_end ? length : to_end;
   }
 
-  void wrote(Seen seen) {
-    expected_.push_back(std::move(seen));
+  void wrote(CopiedEvent event) {
+    expected_.push_back(std::move(event));
     ends_.push_back(fake_.head());
   }
 
   FakeRing fake_;
-  std::vector<Seen> expected_;
+  std::vector<CopiedEvent> expected_;
   std::vector<std::uint64_t> ends_;
 };
 

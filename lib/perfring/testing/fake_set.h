@@ -128,7 +128,7 @@ struct Collect {
 // The suites, which are in several files: rounds and merges; CPUs and the latency.
 class RingSetTest : public FakeSetTest {
  protected:
-  Collect got_;
+  Collect collected_;
   int calls_ = 0;  // of a callback
 };
 
@@ -137,7 +137,7 @@ class RingSetCpusTest : public FakeSetTest {
   static std::string of(const char* call, int fd, const char* rest = "") {
     return call + std::string{" "} + std::to_string(fd) + rest;
   }
-  Collect got_;
+  Collect collected_;
 };
 
 }  // namespace perfring::testing

@@ -66,15 +66,15 @@ class FakeSystem final : public System {
   void be_perfmon() { capabilities(1ULL << 38); }
 
   // Returns 0 if the event opens, otherwise an errno.
-  std::function<int(Ask&)> answer = [](Ask&) { return 0; };
+  std::function<int(OpenArgs&)> answer = [](OpenArgs&) { return 0; };
   std::map<std::string, std::string> files;
   std::map<std::string, FileKind> kinds;
   std::map<std::string, int> errors;  // of files and folders
-  std::vector<Ask> asked;
+  std::vector<OpenArgs> calls;
 
-  int open(Ask& ask) override {
-    asked.push_back(ask);
-    const int error = answer(ask);
+  int open(OpenArgs& args) override {
+    calls.push_back(args);
+    const int error = answer(args);
     return error != 0 ? -error : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   }
   std::expected<std::string, std::error_code> read(const std::string& path) override {

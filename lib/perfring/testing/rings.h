@@ -14,27 +14,27 @@
 
 #include "perfring/rings/merge.h"
 #include "perfring/rings/snapshot.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
-#include "perfring/testing/seen.h"
 
 namespace perfring::testing {
 
 // An event as a merge delivered it.
-struct Got {
+struct MergedEvent {
   std::size_t ring;
   std::uint64_t key;
   bool late;
-  Seen seen;
+  CopiedEvent event;
 
-  bool operator==(const Got&) const = default;
+  bool operator==(const MergedEvent&) const = default;
 };
 
-inline std::ostream& operator<<(std::ostream& out, const Got& got) {
-  return out << "ring " << got.ring << " key " << got.key << (got.late ? " late " : " ")
-             << got.seen;
+inline std::ostream& operator<<(std::ostream& out, const MergedEvent& merged) {
+  return out << "ring " << merged.ring << " key " << merged.key << (merged.late ? " late " : " ")
+             << merged.event;
 }
 
-inline Got copy(const Ordered& ordered) {
+inline MergedEvent copy(const Ordered& ordered) {
   return {ordered.ring, ordered.key, ordered.late, copy(ordered.event)};
 }
 
@@ -48,11 +48,11 @@ inline std::vector<std::byte> keyed(std::uint64_t key, std::uint32_t number = 0)
 inline constexpr std::size_t kKeyedSize = 24;  // size of a record with such a payload
 
 // The event of such a record, as a merge delivers it.
-inline Got sample(std::size_t ring, std::uint64_t key, std::uint32_t number = 0,
-                  bool late = false) {
-  return {ring, key, late, Seen::sample(keyed(key, number))};
+inline MergedEvent sample(std::size_t ring, std::uint64_t key, std::uint32_t number = 0,
+                          bool late = false) {
+  return {ring, key, late, CopiedEvent::sample(keyed(key, number))};
 }
-inline Got late(std::size_t ring, std::uint64_t key, std::uint32_t number = 0) {
+inline MergedEvent late(std::size_t ring, std::uint64_t key, std::uint32_t number = 0) {
   return sample(ring, key, number, true);
 }
 
@@ -77,17 +77,17 @@ class Rings {
   }
 
   // Returns the events that a run delivers while the clock shows `now`.
-  std::vector<Got> run(std::uint64_t now, std::uint64_t limit = ~std::uint64_t{0}) {
-    std::vector<Got> got;
+  std::vector<MergedEvent> run(std::uint64_t now, std::uint64_t limit = ~std::uint64_t{0}) {
+    std::vector<MergedEvent> merged;
     end = merge.run(
-        KeyAt{}, [now] { return now; }, [&](const Ordered& each) { got.push_back(copy(each)); },
+        KeyAt{}, [now] { return now; }, [&](const Ordered& each) { merged.push_back(copy(each)); },
         limit);
-    return got;
+    return merged;
   }
-  std::vector<Got> flush(std::uint64_t limit = ~std::uint64_t{0}) {
-    std::vector<Got> got;
-    end = merge.flush(KeyAt{}, [&](const Ordered& each) { got.push_back(copy(each)); }, limit);
-    return got;
+  std::vector<MergedEvent> flush(std::uint64_t limit = ~std::uint64_t{0}) {
+    std::vector<MergedEvent> merged;
+    end = merge.flush(KeyAt{}, [&](const Ordered& each) { merged.push_back(copy(each)); }, limit);
+    return merged;
   }
 
   Merge<M, kWindow> merge;

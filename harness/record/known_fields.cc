@@ -1,0 +1,143 @@
+#include "harness/record/known_fields.h"
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+
+#include "harness/record/field_lookup.h"
+
+namespace perfring::record {
+
+bool agrees(const Json& known, const Json& got) {
+  const auto number = number_of(known);
+  if (number && number_of(got)) return *number == *number_of(got);
+  if (known.is_object() && got.is_object()) {
+    return std::ranges::all_of(known.items(), [&got](const auto& item) {
+      const Json* const field = child(&got, item.key());
+      return field != nullptr && agrees(item.value(), *field);
+    });
+  }
+  if (known.is_array() && got.is_array()) {
+    return std::ranges::equal(known, got, agrees);
+  }
+  return known == got;
+}
+
+namespace {
+
+// Returns the value as ASCII: raw data may contain bytes that are not UTF-8.
+std::string shown(const Json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+class Comparer {
+ public:
+  Comparer(const Vector& vector, const Json& record) : vector_{vector}, finder_{vector, record} {}
+
+  void compare(const std::string& name, const Json& known) {
+    if (name == "note") return;
+    if (compare_bound(name, known)) return;
+    auto got = finder_.find(name, known);
+    if (got && got->is_object() && !known.is_object()) got = whole_of(*got);
+    if (!got) {
+      result_.absent.push_back(name);
+      return;
+    }
+    say(name, agrees(known, *got), known, *got);
+  }
+  Comparison take() && { return std::move(result_); }
+  void add(const Comparison& other) {
+    result_.compared += other.compared;
+    result_.of_known += other.of_known;
+    result_.differences.insert(result_.differences.end(), other.differences.begin(),
+                               other.differences.end());
+    result_.absent.insert(result_.absent.end(), other.absent.begin(), other.absent.end());
+  }
+
+ private:
+  void say(const std::string& name, bool agree, const Json& known, const Json& got) {
+    ++result_.compared;
+    if (!agree) result_.differences.push_back({name, shown(known), shown(got)});
+  }
+
+  // Returns the weight itself from the object `weight`: `full`, or var1_dw of a WEIGHT_STRUCT.
+  static std::optional<Json> whole_of(const Json& parts) {
+    for (const char* const name : {"full", "var1_dw"}) {
+      if (const Json* const part = child(&parts, name)) return copy_of(*part);
+    }
+    return std::nullopt;
+  }
+
+  // Compares a field of which only bounds are known. Returns false if `name` is not such a field.
+  bool compare_bound(const std::string& name, const Json& known) {
+    static const std::regex kBounds{".*at least ([0-9]{1,19}), below ([0-9]{1,19})"};
+    const auto bound = number_of(known);
+    std::smatch parts;
+    if (known.is_string() && matches(known.get_ref<const std::string&>(), parts, kBounds)) {
+      return within(name, known, finder_.number(name), std::stoull(parts[1]),
+                    std::stoull(parts[2]) - 1);
+    }
+    if (!bound) return false;
+    constexpr std::uint64_t kFunction = 4096;  // more than the size of any probed function
+    constexpr std::uint64_t kEntry = 16;       // a probe may be placed after an endbr64
+    if (name == "time_min_monotonic") {
+      return within(name, known, finder_.number("time"), *bound, ~std::uint64_t{0});
+    }
+    if (name == "time_max_monotonic") return within(name, known, finder_.number("time"), 0, *bound);
+    if (name == "ip_in_function_at") {
+      return within(name, known, finder_.number("ip"), *bound, *bound + kFunction);
+    }
+    // read(2) returned this count after the sample. A sibling of the leader may have counted the
+    // sample's cause only in between (R15).
+    if (is_sibling(name)) {
+      const Json* const type = child(&vector_.said, "record");
+      const bool counts_later = type != nullptr && *type == "SAMPLE" && *bound != 0;
+      return within(name, known, finder_.number(name), *bound - counts_later, *bound);
+    }
+    if (name == "function") return within(name, known, finder_.probed(), *bound, *bound + kEntry);
+    return false;
+  }
+
+  static bool is_sibling(const std::string& name) {
+    return name.starts_with("value") && name.size() > 5 && name[5] >= '1' && name[5] <= '9';
+  }
+
+  bool within(const std::string& name, const Json& known, std::optional<std::uint64_t> got,
+              std::uint64_t least, std::uint64_t most) {
+    if (got) {
+      say(name, *got >= least && *got <= most, known, *got);
+    } else {
+      result_.absent.push_back(name);
+    }
+    return true;
+  }
+
+  const Vector& vector_;
+  Finder finder_;
+  Comparison result_;
+};
+
+}  // namespace
+
+Comparison compare(const Vector& vector, const Json& record) {
+  Comparer comparer{vector, record};
+  const Json* const malformed = child(&record, "malformed");
+  if (malformed != nullptr && !vector.known.contains("malformed")) {
+    comparer.compare("malformed", "nothing");
+  }
+  // Compared with the header alone, because a BPF_EVENT has a field `type` of its own.
+  const Json header = record.value("header", Json::object());
+  Comparer of_header{vector, header};
+  for (const auto& [name, value] : vector.said.items()) {
+    (name == "record" ? comparer : of_header).compare(name, value);
+  }
+  comparer.add(std::move(of_header).take());
+  Comparer of_known{vector, record};
+  for (const auto& [name, value] : vector.known.items()) of_known.compare(name, value);
+  Comparison known = std::move(of_known).take();
+  known.of_known = known.compared;
+  comparer.add(known);
+  return std::move(comparer).take();
+}
+
+}  // namespace perfring::record

@@ -1,0 +1,198 @@
+#include "harness/simulator/simulation_faults.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "harness/faults/planted.h"
+#include "harness/simulator/engine.h"
+#include "harness/simulator/simulated_producer.h"
+
+namespace perfring::simulator {
+namespace {
+
+constexpr auto plant_kernel = []<template <class> class F>(faults::Named<F> fault) {
+  return SimulationFault{fault.name, simulate_with<F<SimulatedCpu>, RingDrain<>>};
+};
+// Plants the fault in the Memory under lib's Ring.
+constexpr auto plant_memory = []<template <class> class F>(faults::Named<F> fault) {
+  return SimulationFault{fault.name,
+                         simulate_with<SimulatedCpu, RingDrain<Ring<F<SimulatedMemory>>>>};
+};
+constexpr auto plant_consumer = []<template <class> class F>(faults::Named<F> fault) {
+  return SimulationFault{fault.name, simulate_with<SimulatedCpu, RingDrain<F<SimulatedMemory>>>};
+};
+
+// The scenario and the check that find a fault, unless the defaults do (`bursts`, any check).
+struct Where {
+  const char* name;
+  const char* scenario;
+  const char* lines;
+  const char* message;
+  bool poisoned = false;
+};
+
+constexpr const char* kOtherBytes =
+    "was delivered with other bytes|Bad[A-Za-z]+ of [0-9]+ bytes, where due was";
+constexpr const char* kTooMany = "unread: a ring of 4096 holds 4088";
+constexpr const char* kFlush =
+    "a complete flush has left [0-9]+ bytes that were reserved before it";
+constexpr const char* kAsleep = "the consumer waits for a wakeup although [0-9]+ unread records";
+constexpr const char* kAgain = "was delivered again, where due was";
+constexpr const char* kMoved = "data_tail moved by [0-9]+ in a drain; events: [0-9]+, of at least";
+constexpr const char* kTooSoon = "was delivered with the key [0-9]+, where all lower than";
+constexpr const char* kHeldBack = "has held back the key [0-9]+, which is lower than its bound";
+constexpr const char* kLateInVain = "is late by [0-9]+, though its writer took [0-9]+, and";
+constexpr const char* kWithinDrain = "while the drain.s event [0-9]+ was still to be delivered";
+
+constexpr Where kWhere[] = {
+    {"publishes_first", "bursts", "", kOtherBytes},
+    {"publishes_nested", "nested_storm", "", kOtherBytes},
+    {"refuses_in_an_empty_ring", "bursts", "",
+     "[0-9]+ bytes were refused, with [0-9]+ of [0-9]+ unread"},
+    {"counts_losses_twice", "full_ring", "", "a LOST of [0-9]+ where [0-9]+ were refused"},
+    {"forgets_losses", "full_ring", "",
+     "[0-9]+ bytes reserved at [0-9]+, where [0-9]+ at [0-9]+ were due"},
+    {"space_off_by_8", "full_ring", "", kTooMany},
+    {"one_record_too_many", "full_ring", "", kTooMany},
+    {"ignores_tail", "full_ring", "", kTooMany},
+    {"leaves_out_a_word", "bursts", "",
+     "sequence 0 of [0-9]+ bytes was delivered with other bytes"},
+    {"shows_the_unpublished", "bursts", "payload_min 500\npayload_max 500\n",
+     "that nobody wrote, where due was nothing"},
+    {"scribbles", "bursts", "", kOtherBytes},
+    {"gives_the_ring_up", "bursts", "",
+     "was answered -28, but reserved 0 times and counted as lost 0 times"},
+    {"wakes_nobody", "bursts", "", kAsleep},
+    {"wakes_every_second_time", "bursts", "idle_max 0\n", kAsleep},
+    {"takes_one_at_a_time", "full_ring", "break_one_in 0\nthrow_one_in 0\n",
+     "a drain of an idle ring has ended, and the ring is"},
+    {"takes_back_for_damage", "before_5_2", "", "BadPositions of [0-9]+ bytes, where due was"},
+    {"reads_behind", "bursts", "", "4 bytes at offset -[0-9]+ of a ring of"},
+    {"reads_ahead", "bursts", "", "4 bytes at offset [0-9]+ of a ring of"},
+    {"drops_the_last", "bursts", "",
+     "though nothing was delivered|after a drain whose events end at"},
+    {"leaves_the_last", "bursts", "wakeup_watermark 64\npayload_max 16\nthrow_one_in 0\n",
+     "the ring says empty, but records are still in it: 1,"},
+    {"delivers_twice", "bursts", "", kAgain},
+    {"swaps_two", "bursts", "break_one_in 0\nthrow_one_in 0\n",
+     "was delivered after what follows it"},
+    {"keeps_slices", "bursts", "", kAgain, true},
+    {"forgets_lost", "full_ring", "", "the LOST in front of .* was not delivered"},
+    {"sleeps_on_the_rest", "bursts", "", kAsleep},
+    {"tail_behind", "bursts", "", kMoved},
+    {"tail_ahead", "bursts", "", "after a drain whose events end at"},
+    {"shortens_samples", "bursts", "", kOtherBytes},
+    {"never_commits", "bursts", "", "data_tail moved by 0 in a drain;"},
+    {"commits_first", "bursts", "",
+     "while the drain.s event 1 was still to be delivered|though nothing was delivered"},
+    {"commits_early", "bursts", "", kWithinDrain},
+    {"commits_each", "bursts", "", kWithinDrain},
+    {"positions_of_64_bits", "crossing_4gib", "payload_min 116\npayload_max 116\n",
+     "that nobody wrote, where due was", true},
+    {"ignores_the_wrap", "bursts", "", "bytes at offset [0-9]+ of a ring of"},
+    {"writes_a_wrong_lost_count", "full_ring", "",
+     "a LOST of [0-9]+ was delivered where [0-9]+ were lost"},
+    {"stores_after_publishing", "bursts", "", kOtherBytes},
+    {"publishes_off_the_grid", "bursts", "", "BadPositions of [0-9]+ bytes, where due was"},
+    {"sets_no_flag", "bursts", "", kAsleep},
+    {"wakes_one_late", "bursts", "", kAsleep},
+    {"wakes_first", "bursts", "", kAsleep},
+    {"commits_off_the_grid", "bursts", "", kMoved},
+    {"forgets_the_tail", "bursts", "", kOtherBytes},
+    {"repeats_the_broken", "bursts", "", kMoved},
+    {"drops_the_rest", "bursts", "", "after a drain whose events end at"},
+    {"forgets_on_throw", "bursts", "", "data_tail moved by 0 in a drain;"},
+    {"commits_each_unfenced", "bursts", "", kWithinDrain},
+    {"looks_afterwards", "bursts", "", kWithinDrain},
+    {"ignores_break", "bursts", "", "an event was delivered after the drain.s last"},
+    {"releases_early", "bursts", "", kWithinDrain},
+    {"releases_past", "bursts", "", "after a drain whose events end at"},
+    {"believes", "oversize", "", "a sample of [0-9]+ bytes, which no record can hold"},
+    {"announces_refusals", "full_ring", "", ""},
+    {"trusts_fifo", "merge", "", kTooSoon},
+    {"window_of_one", "merge", "interrupts 30\n", kLateInVain},
+    {"looks_before_the_clock", "merge", "interrupts 0\nslack 150\ndelay_max 100\n", kHeldBack},
+    {"forgets_the_slack", "merge", "", kTooSoon},
+    {"waits_for_idle_rings", "merge", "slack 100\n", kHeldBack},
+    {"releases_one_early", "merge", "", "data_tail is [0-9]+, past .*, which was not delivered"},
+    {"drops_the_late", "merge_stalls", "", "data_tail is [0-9]+, past .*, which was not delivered"},
+    {"hides_the_late", "merge_stalls", "", "is said to be in time, with the key"},
+    {"sleeps_on_the_young", "merge", "", "waits for a wakeup although it holds records back"},
+    {"reads_one_ring", "turns", "cpus 2\n", kAsleep},
+    {"ignores_the_limit", "turns", "", "a round has delivered more than its limit"},
+    {"sleeps_on_the_limit", "turns", "", kAsleep},
+    {"sleeps_after_the_switch", "switching", "",
+     "steps more although an unread record will not be announced"},
+    {"forgets_the_gone", "hotplug", "rings 1\ntimeout 0\n", kAsleep},
+    {"flushes_without_a_barrier", "flushes", "", kFlush},
+    {"barrier_after_the_round", "flushes", "", kFlush},
+};
+
+template <ManyFault kFault>
+SimulationOutcome simulate_many_with(const SimulationPlan& plan, const Observer& observer) {
+  if (plan.settings.rings == kOwnConsumers)
+    return simulate(plan, observer);  // no consumer of all rings, so no fault
+  return simulate_many(plan, observer, kFault);
+}
+
+template <ManyFault kFault>
+SimulationFault of_many(const char* name) {
+  return {name, simulate_many_with<kFault>};
+}
+
+std::vector<SimulationFault> faults_of_many() {
+  using enum ManyFault;
+  return {
+      of_many<TrustsFifo>("trusts_fifo"),
+      of_many<WindowOfOne>("window_of_one"),
+      of_many<LooksBeforeTheClock>("looks_before_the_clock"),
+      of_many<ForgetsTheSlack>("forgets_the_slack"),
+      of_many<WaitsForIdleRings>("waits_for_idle_rings"),
+      of_many<ReleasesOneEarly>("releases_one_early"),
+      of_many<DropsTheLate>("drops_the_late"),
+      of_many<HidesTheLate>("hides_the_late"),
+      of_many<SleepsOnTheYoung>("sleeps_on_the_young"),
+      of_many<ReadsOneRing>("reads_one_ring"),
+      of_many<IgnoresTheLimit>("ignores_the_limit"),
+      of_many<SleepsOnTheLimit>("sleeps_on_the_limit"),
+      of_many<SleepsAfterTheSwitch>("sleeps_after_the_switch"),
+      of_many<ForgetsTheGone>("forgets_the_gone"),
+      of_many<FlushesWithoutABarrier>("flushes_without_a_barrier"),
+      of_many<BarrierAfterTheRound>("barrier_after_the_round"),
+  };
+}
+
+std::vector<SimulationFault> make_planted() {
+  auto all = faults::plant_all<SimulationFault>(plant_kernel, plant_memory, plant_consumer);
+  for (SimulationFault& each : faults_of_many()) all.push_back(std::move(each));
+  for (const Where& where : kWhere) {
+    const auto fault = std::ranges::find(all, where.name, &SimulationFault::name);
+    if (fault == all.end()) throw std::logic_error{where.name};
+    fault->scenario = where.scenario;
+    fault->lines = where.lines;
+    fault->message = where.message;
+    fault->poisoned = where.poisoned;
+  }
+  return all;
+}
+
+}  // namespace
+
+RunSettings settings_of(const SimulationFault& fault) {
+  const RunSettings scenario =
+      *parse_settings(find_scenario(fault.scenario)->lines, fault.scenario);
+  return *parse_settings(fault.lines, fault.name, scenario);
+}
+
+std::span<const SimulationFault> planted_faults() {
+  static const std::vector<SimulationFault> all = make_planted();
+  return all;
+}
+
+const SimulationFault* find_planted(std::string_view name) {
+  return faults::find_planted(planted_faults(), name);
+}
+
+}  // namespace perfring::simulator
