@@ -63,7 +63,7 @@ TEST(BeforeKernel52Test, ADrainDeliversEachRecordOnce) {
 TEST(BeforeKernel52Test, ACursorHandsOutEachRecordOnce) {
   always(survives<CursorCore>);
 }
-TEST(BeforeKernel52Test, FindsAConsumerThatTakesAHeadThatWentBackForDamage) {
+TEST(BeforeKernel52Test, FindsConsumerMistakingHeadRetreatForDamage) {
   EXPECT_TRUE(
       counterexample(survives<Ring<faults::TakesBackForDamage<CheckedMemory>>>, Invariant::intact));
 }

@@ -208,7 +208,7 @@ void is_malformed() {
   RC_ASSERT(run.received().overwritten == 0U);
 }
 
-TEST(OversizePayloadTest, AnOversizePayloadIsMalformedAsTheKernelTruncatesIt) {
+TEST(OversizePayloadTest, TruncatedOversizePayloadIsMalformed) {
   always(is_malformed<ScriptCpu>);
 }
 TEST(OversizePayloadTest, FindsAKernelThatTruncatesRaw) {

@@ -62,10 +62,10 @@ void resumes() {
   expect_good(run);
 }
 
-TEST(ResumeTest, TheNextDrainStartsAfterBreakAndThrowAtAnyEvent) {
+TEST(ResumeTest, NextDrainResumesAfterBreakOrThrow) {
   always(resumes<Core>);
 }
-TEST(ResumeTest, TheNextLookOfACursorStartsAfterBreakAndThrowAtAnyEvent) {
+TEST(ResumeTest, NextCursorLookResumesAfterBreakOrThrow) {
   always(resumes<CursorCore>);
 }
 TEST(ResumeTest, FindsAConsumerThatRepeatsTheBroken) {
@@ -241,14 +241,14 @@ void hands_out_each_event_once() {
   pulled.finish();
 }
 
-TEST(CursorSplitTest, AnySplitIntoLooksAndReleasesGivesTheEventsOfADrain) {
+TEST(CursorSplitTest, AnySplitHandsOutEachEventOnce) {
   always(hands_out_each_event_once<Cursor<CheckedMemory>>);
 }
 TEST(CursorSplitTest, FindsACursorThatReleasesEarly) {
   EXPECT_TRUE(counterexample(hands_out_each_event_once<faults::ReleasesEarly<CheckedMemory>>,
                              Invariant::tail_honest));
 }
-TEST(CursorSplitTest, FindsACursorThatReleasesPastTheRecordsItHasHandedOut) {
+TEST(CursorSplitTest, FindsCursorThatReleasesRecordsNotHandedOut) {
   EXPECT_TRUE(counterexample(hands_out_each_event_once<faults::ReleasesPast<CheckedMemory>>,
                              Invariant::tail_honest));
 }

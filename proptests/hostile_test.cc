@@ -72,10 +72,10 @@ void stays_inside() {
   RC_ASSERT_INVARIANT(tail_honest, accesses.commits() == (available == 0 ? 0U : 1U));
 }
 
-TEST(HostileRingTest, ADrainOfAnyBytesStaysInTheRingAndEnds) {
+TEST(HostileRingTest, DrainOfAnyBytesStaysInRing) {
   always(stays_inside<Core>, 1000);
 }
-TEST(HostileRingTest, ACursorStaysInTheRingAndEnds) {
+TEST(HostileRingTest, CursorOverAnyBytesStaysInRing) {
   always(stays_inside<CursorCore>, 1000);
 }
 TEST(HostileRingTest, FindsAConsumerThatBelievesTheRing) {

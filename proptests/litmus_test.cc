@@ -115,7 +115,7 @@ void expect_machine_agreement(LitmusText text, MemoryModel machine) {
   RC_ASSERT(explored.result.blocked == answer->blocked);
 }
 
-TEST_P(MachineExplorerPropertyTest, ExploresTheExecutionsThatTheAxiomsOfTheMachineAllow) {
+TEST_P(MachineExplorerPropertyTest, ExploresExecutionsThatAxiomsAllow) {
   always([] { expect_machine_agreement(*hardware_programs(), GetParam()); }, kPrograms);
 }
 

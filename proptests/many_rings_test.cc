@@ -89,7 +89,7 @@ TEST(ManyRingsTest, AMergeKeepsEveryInvariant) {
   always([] { holds(draw_plan(draw_merge())); }, 300);
 }
 
-TEST(ManyRingsTest, NothingIsLateIfNoWriterTakesLongerThanTheSlack) {
+TEST(ManyRingsTest, NothingIsLateIfWritersStayWithinSlack) {
   int shown = 0;
   always(
       [&shown] {
@@ -106,7 +106,7 @@ TEST(ManyRingsTest, NothingIsLateIfNoWriterTakesLongerThanTheSlack) {
   EXPECT_GE(shown, 100);
 }
 
-TEST(ManyRingsTest, AStallBeyondTheSlackIsLateAndCounted) {
+TEST(ManyRingsTest, StallPastSlackIsCountedAsLate) {
   std::uint64_t late = 0;
   always(
       [&late] {
@@ -121,7 +121,7 @@ TEST(ManyRingsTest, AStallBeyondTheSlackIsLateAndCounted) {
   EXPECT_GT(late, 100U);
 }
 
-TEST(ManyRingsTest, TurnsLeaveTheRestAndNobodySleepsBesideIt) {
+TEST(ManyRingsTest, NobodySleepsOnRecordsLeftByTurn) {
   always([] { holds(draw_plan(draw_settings(*one_of<std::uint64_t>({1, 2})))); }, 300);
 }
 

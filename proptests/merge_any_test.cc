@@ -237,7 +237,7 @@ void every_odd_record(const TwoLooks& two_looks) {
   }
 }
 
-TEST(MergeRowsTest, AnOddRecordAtAnyPlaceOfTwoLooksIsMergedAsTheOracleSays) {
+TEST(MergeRowsTest, OddRecordInTwoLooksIsMergedAsOracleSays) {
   for (const std::uint64_t first : {1U, 10U}) {
     for (const std::uint64_t second : {1U, 26U}) {
       for (const std::uint64_t limit : {kAll, first - 1}) {
@@ -251,7 +251,7 @@ TEST(MergeRowsTest, AnOddRecordAtAnyPlaceOfTwoLooksIsMergedAsTheOracleSays) {
   }
 }
 // More records than a Merge reads in one go.
-TEST(MergeRowsTest, AnOddRecordAtAnyPlaceOfTwoLongLooksIsMergedAsTheOracleSays) {
+TEST(MergeRowsTest, OddRecordInTwoLongLooksIsMergedAsOracleSays) {
   every_odd_record({70, 70, 20, 60, 32 * 70 + 8});
 }
 

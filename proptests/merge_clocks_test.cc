@@ -287,13 +287,13 @@ void keeps_no_event_waiting() {
   RC_ASSERT_INVARIANT(merged, consumer.ahead() >= ahead);
 }
 
-TEST(MergeClocksTest, NoEventOfAMergeWaitsForLongerThanTwiceTheSlack) {
+TEST(MergeClocksTest, MergeHoldsNoEventPastTwiceTheSlack) {
   always(keeps_no_event_waiting<ClockedMerge<false>>, 400);
 }
 TEST(MergeClocksTest, NorDoesOneWhoseSlackLearns) {
   always(keeps_no_event_waiting<ClockedMerge<true>>, 200);
 }
-TEST(MergeClocksTest, NoRecordOfATimeMergeWaitsForLongerThanTwiceTheSlack) {
+TEST(MergeClocksTest, TimeMergeHoldsNoRecordPastTwiceTheSlack) {
   always(keeps_no_event_waiting<ClockedTimeMerge<>>, 400);
 }
 // A former version of M8.

@@ -93,10 +93,10 @@ void agrees() {
 TEST(MergePropertyTest, DeliversWhatTheReferenceDelivers) {
   always(agrees<8>, 600);
 }
-TEST(MergePropertyTest, DeliversWhatTheReferenceDeliversWithAWindowOfOne) {
+TEST(MergePropertyTest, WindowOfOneMatchesReference) {
   always(agrees<1>, 300);
 }
-TEST(MergePropertyTest, DeliversWhatTheReferenceDeliversWithAWindowOfThreeOr64) {
+TEST(MergePropertyTest, WindowOfThreeOr64MatchesReference) {
   always(agrees<3>, 100);
   always(agrees<64>, 100);
 }
@@ -296,7 +296,7 @@ void stays_inside() {
   RC_ASSERT(static_cast<Position>(page.data_tail) == static_cast<Position>(page.data_head));
 }
 
-TEST(MergeHostileTest, AMergeOfAHostileRingBesideASoundOneReadsNothingOutside) {
+TEST(MergeHostileTest, MergeWithHostileRingReadsNothingOutside) {
   always(stays_inside<rig::CheckedMemory>, 1000);
 }
 TEST(MergeHostileTest, FindsAMemoryThatReadsAhead) {

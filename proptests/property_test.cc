@@ -44,7 +44,7 @@ TEST(CounterexampleTest, ACounterexampleIsAShortScript) {
 }
 
 // `perfring sim --script` runs it, and `perfring diff --script` tries it on the live kernel.
-TEST(CounterexampleTest, TheScriptOfACounterexampleViolatesTheSameInvariant) {
+TEST(CounterexampleTest, CounterexampleScriptViolatesSameInvariant) {
   const auto found = counterexample(loses_count, Invariant::no_loss, /*shrunk=*/true);
   ASSERT_TRUE(found.has_value());
   const std::string_view introduced = "by this script:\n";

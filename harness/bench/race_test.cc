@@ -18,7 +18,7 @@ TEST(MedianTest, AnOddNumberOfValuesGivesTheMiddleOne) {
   EXPECT_EQ(median({1000, 3, 1, 2, 4}), 3);
 }
 
-TEST(MedianTest, AnEvenNumberOfValuesGivesTheMeanOfTheMiddleTwo) {
+TEST(MedianTest, EvenCountGivesMeanOfMiddleTwo) {
   EXPECT_EQ(median({4, 1}), 2.5);
   EXPECT_EQ(median({8, 1, 2, 6}), 4);
 }
@@ -31,7 +31,7 @@ Contender contender(const char* name, const Tally& each, std::string* turns = nu
           }};
 }
 
-TEST(RaceTest, EachRoundWarmsUpAndRunsEveryContenderInAnOrderOfItsOwn) {
+TEST(RaceTest, EachRoundRunsContendersInRandomOrder) {
   const Tally one{.events = 1};
   std::string turns;
   Race race{{contender("a", one, &turns), contender("b", one, &turns), contender("c", one, &turns)},

@@ -100,7 +100,7 @@ TEST(CheckCommandTest, MergingIsComparedWithNotMerging) {
   }
 }
 
-TEST(CheckCommandTest, TheListHasEveryProgramAndFault) {
+TEST(CheckCommandTest, ListHasFaultsBesidePrograms) {
   EXPECT_THAT(
       run_check("--list").out,
       AllOf(HasSubstr("ring/nested"), HasSubstr("wrong/peterson"), HasSubstr("aya_until_2026"),
@@ -270,7 +270,7 @@ TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
 }
 
 // The axioms allow a store that depends only on its own value. The search has none.
-TEST(CheckCommandTest, TheSearchMayFindLessThanTheAxiomsWhereThereIsABranch) {
+TEST(CheckCommandTest, SearchMayFindLessThanAxiomsAtBranch) {
   const std::string program =
       R"({"name": "SELF", "locations": {"x": "", "y": ""}, "observed": ["0:a", "1:a"], "ops": [)"
       R"([["R", "a", "y", "rlx"], ["IF", "a", 1, [["W", "x", 1, "rlx"]]]],)"
@@ -283,7 +283,7 @@ TEST(CheckCommandTest, TheSearchMayFindLessThanTheAxiomsWhereThereIsABranch) {
                                HasSubstr("was compared with the axioms on 1 program\n")));
 }
 
-TEST(CheckCommandTest, ALitmusFileThatSaysNothingOfAModelShowsNothing) {
+TEST(CheckCommandTest, LitmusFileSilentOnModelShowsNothing) {
   const std::string program = std::string{kLoadBuffering} + R"("allowed_aarch64": null})";
   const Ended ended =
       run_check("--model aarch64 --litmus " + temporary("said.json", "[" + program + "]"));
@@ -294,7 +294,7 @@ TEST(CheckCommandTest, ALitmusFileThatSaysNothingOfAModelShowsNothing) {
 }
 
 // A misspelled register removes the dependency, so that the verdict is about another program.
-TEST(CheckCommandTest, ANoteNamesEachRegisterThatNoOperationBeforeAssigns) {
+TEST(CheckCommandTest, NoteNamesEachUnassignedRegister) {
   const auto notes = [](const std::string& ops, const std::string& observed) {
     const std::string program =
         R"({"name": "P", "locations": {"x": "", "y": ""}, "race": false, "allowed": [],)"

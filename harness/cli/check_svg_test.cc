@@ -119,7 +119,7 @@ TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
   EXPECT_GE(drawn.size(), 60u);
 }
 
-TEST(CheckSvgTest, MissingGraphvizOrFolderIsNamedAndNoFileIsTouched) {
+TEST(CheckSvgTest, FailedDrawingTouchesNoFile) {
   const std::string file = temporary("missing.svg");
   const Ended ended = run_check("wrong/message_passing_load --svg " + file, "PATH=/nowhere");
   EXPECT_EQ(ended.exit_code, 2);

@@ -148,7 +148,7 @@ TEST(LitmusSearchTest, AsManyOtherOutcomesAreADifference) {
   EXPECT_THAT(differences({one}, 2, false), SizeIs(1));
 }
 
-TEST(LitmusSearchTest, WithABranchLessMayBeFoundAndNothingElse) {
+TEST(LitmusSearchTest, WithBranchSearchMayOnlyFindLess) {
   const model::LitmusOutcome one{{"0:a", 1}}, two{{"0:a", 2}}, three{{"0:a", 3}};
   EXPECT_THAT(differences({one}, 1, true), SizeIs(0));
   EXPECT_THAT(differences({three}, 1, true), SizeIs(1));

@@ -12,7 +12,7 @@ TEST(ClockNoteTest, TheSameClockHasNoNote) {
   EXPECT_EQ(note_on_clock(0, 0), "");
 }
 
-TEST(ClockNoteTest, RecordsAheadAreCountedAndTheirClockIsNamed) {
+TEST(ClockNoteTest, NoteExplainsRecordsAheadOfClock) {
   EXPECT_EQ(note_on_clock(4680, -3'000'000'000),
             "note: 4,680 records have times later than this process's clock: the records use "
             "another clock (this process is in a time namespace, where CLOCK_MONOTONIC is 3 s "

@@ -36,7 +36,7 @@ class ConformCommandTest : public PerfringTest {
   }
 };
 
-TEST_F(ConformCommandTest, PerfringIsRightAndTheSuiteIsNamed) {
+TEST_F(ConformCommandTest, PerfringIsRight) {
   const Ended ended = run({"conform", "--json"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   const Json outcome = parsed(ended.out);
@@ -92,7 +92,7 @@ TEST_F(ConformCommandTest, AConsumerThatIsWrongIsNamedCaseByCase) {
 }
 
 // Runs each fault as a program, in cases that show it.
-TEST_F(ConformCommandTest, AProgramWithAFaultGetsTheOutcomeThatTheCatalogueSays) {
+TEST_F(ConformCommandTest, FaultyProgramFailsAsCataloguePredicts) {
 #ifndef __x86_64__
   GTEST_SKIP() << "the supervisor knows x86-64 only";
 #endif
@@ -159,7 +159,7 @@ TEST_F(ConformCommandTest, ProgramsThatAreNotThereAreRefused) {
   }
 }
 
-TEST_F(ConformCommandTest, CasesAreChosenByIdAndKind) {
+TEST_F(ConformCommandTest, SelectsCasesByIdOrKind) {
   const Ended list = run({"conform", "--list", "--only", "w32-*", "type-77"});
   EXPECT_EQ(list.exit_code, 0) << list.err;
   EXPECT_THAT(list.out, AllOf(HasSubstr("w32-lost"), HasSubstr("type-77"), Not(HasSubstr("w64"))));
@@ -213,7 +213,7 @@ TEST_F(ConformCommandTest, AnAdapterEndsWithPerfringEvenIfThatIsKilled) {
   EXPECT_TRUE(has_ended(adapter)) << adapter;
 }
 
-TEST_F(ConformCommandTest, TheOutcomeIsJUnitAndMarkdownToo) {
+TEST_F(ConformCommandTest, WritesJUnitBesideMarkdown) {
   const std::string junit = temporary("junit.xml");
   const Ended ended = run({"conform", "--fault", "believes", "--only", "raw-1mib", "one-record",
                            "sample-time", "--markdown", "--junit", junit});

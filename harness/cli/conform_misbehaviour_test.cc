@@ -142,7 +142,7 @@ TEST_F(ConformMisbehaviourTest, EachMisbehaviourOfAStaticProgramIsNamed) {
 }
 
 // "starts-late" sleeps before it opens a ring, "slow" between two records.
-TEST_F(ConformMisbehaviourTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTakeItsTime) {
+TEST_F(ConformMisbehaviourTest, PlaysOnlyRingsFoundInMap) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string how : {"probes", "enters-two", "starts-late", "slow"}) {
     const Ended ended = run({"conform", "--only", "three-sizes", "--", program, how, "{pages}"});
@@ -165,7 +165,7 @@ TEST_F(ConformMisbehaviourTest, TheRingsPlayedAreThoseInTheMapAndTheProgramMayTa
 
 // A reason that does not depend on the case ends the run after three cases. A reason that depends
 // on the case is reported for each case.
-TEST_F(ConformMisbehaviourTest, AProgramThatNoCaseCanBeRunOfIsNotTriedOnceMore) {
+TEST_F(ConformMisbehaviourTest, GivesUpAfterSameReasonInThreeCases) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string how : {"nests-epolls", "in-no-map", "three-pages"}) {
     const Json all = parsed(
@@ -234,7 +234,7 @@ TEST_F(ConformMisbehaviourTest, ACrashHasABacktrace) {
 }
 
 // Runs a case only if the program requests the case's wakeups and opens rings on its CPUs.
-TEST_F(ConformMisbehaviourTest, WakeupsAndCpusAreThoseThatTheProgramAsksFor) {
+TEST_F(ConformMisbehaviourTest, RunsOnlyCasesThatProgramIsSetUpFor) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   const auto outcomes = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"conform", "--only", "wakeup-*", "watermark-1", "cpus-2",

@@ -156,7 +156,7 @@ TEST_F(ConformProgramTest, PerfTraceIsRunWithItsEventsEnteredForIt) {
       << ended.err;
 }
 
-TEST_F(ConformProgramTest, BpftraceLoadsItsProgramAndReadsTheSimulatedRing) {
+TEST_F(ConformProgramTest, BpftraceReadsSimulatedRing) {
   if (!there_is("bpftrace")) GTEST_SKIP() << "bpftrace is not installed: ci/setup conform";
   if (::geteuid() != 0) GTEST_SKIP() << "bpftrace wants root";
   const Ended ended = run(

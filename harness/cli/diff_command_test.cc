@@ -139,7 +139,7 @@ TEST_F(DiffLiveTest, ARecordedTraceReplaysWithoutADifference) {
   EXPECT_THAT(piped.out, HasSubstr("1 script, 1 step"));
 }
 
-TEST_F(DiffLiveTest, AFolderThatCannotBeMadeIsRefusedAndNoParentIsMade) {
+TEST_F(DiffLiveTest, FolderThatCannotBeMadeIsRefused) {
   const std::string parent = temporary("missing");
   std::filesystem::remove_all(parent);
   const Ended missing = diff("--scripts 1 --record " + parent + "/folder");
@@ -181,7 +181,7 @@ class ConformLiveTest : public PerfringTest {
   }
 };
 
-TEST_F(ConformLiveTest, PerfringIsRightInEachCaseThatThisKernelCanPlay) {
+TEST_F(ConformLiveTest, PerfringIsRightInEachPlayableCase) {
   const Ended ended =
       conform({"--json", "--", subject("PERFRING_SUBJECT"), "{pages}", "{wakeup_watermark}",
                "{wakeup_events}", "{sample_type}", "{sample_id_all}"});

@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 
 constexpr OneOf kSome{Invariant::no_invention, Invariant::order, Invariant::late};
 
-TEST(FaultVerdictTest, AFaultThatIsNotFoundIsMissedUnlessItCannotBeSeen) {
+TEST(FaultVerdictTest, UndetectedFaultIsMissedUnlessInvisible) {
   EXPECT_EQ(judge(Invariant::intact, {}), CellVerdict::Missed);
   EXPECT_EQ(judge(kSome, {}), CellVerdict::Missed);
   EXPECT_EQ(judge(DataRace{}, {}), CellVerdict::Missed);
@@ -58,14 +58,14 @@ TEST(FaultVerdictTest, AFaultThatCannotBeSeenMustNotBeFound) {
   EXPECT_EQ(judge(Reason::InOrder, {kSanitizerReport, ""}), CellVerdict::FoundOtherwise);
 }
 
-TEST(FaultVerdictTest, AVariantHoldsAndMustNotBeFound) {
+TEST(FaultVerdictTest, VariantThatHoldsMustNotBeFound) {
   EXPECT_EQ(judge(faults::Holds{}, {}), CellVerdict::Holds);
   EXPECT_EQ(judge(faults::Holds{}, {"once", ""}), CellVerdict::FoundOtherwise);
   EXPECT_EQ(judge(faults::Holds{}, {"data race", ""}), CellVerdict::FoundOtherwise);
   EXPECT_EQ(judge(faults::Holds{}, {kSanitizerReport, ""}), CellVerdict::FoundOtherwise);
 }
 
-TEST(JudgeUnplantedTest, OnlySomeReasonsAllowThatAHarnessDoesNotPlantAFault) {
+TEST(JudgeUnplantedTest, OnlySomeReasonsExcuseUnplantedFault) {
   for (const Reason reason : {Reason::FenceForFence, Reason::OwnOfTheModel, Reason::KernelsDoSo,
                               Reason::AroundMemory, Reason::WaitLoop, Reason::NoConsumer}) {
     EXPECT_EQ(judge_unplanted(reason), CellVerdict::NotPlanted);
@@ -78,7 +78,7 @@ TEST(JudgeUnplantedTest, OnlySomeReasonsAllowThatAHarnessDoesNotPlantAFault) {
   EXPECT_EQ(judge_unplanted(faults::DataRace{}), CellVerdict::Missed);
 }
 
-TEST(FaultVerdictTest, AddressSanitizerMayFindAFaultBeforeItsInvariant) {
+TEST(FaultVerdictTest, AddressSanitizerMayFindFaultFirst) {
   EXPECT_EQ(judge(Invariant::once, {kSanitizerReport, ""}), CellVerdict::Found);
 }
 
@@ -86,7 +86,7 @@ FaultCell cell_of(CellVerdict verdict) {
   return {&faults::catalogue().front(), Harness::Scripts, verdict, {}, ""};
 }
 
-TEST(FaultVerdictTest, OneWrongCellIsAViolationAndNoCellShowsNothing) {
+TEST(FaultVerdictTest, OneWrongCellMeansViolation) {
   const auto verdict = [](std::vector<FaultCell> cells, bool interrupted) {
     return conclusion_of(cells, interrupted).verdict;
   };

@@ -79,7 +79,7 @@ TEST_F(DecodeCommandTest, StdinIsReadForADash) {
   EXPECT_EQ(ended.out, "lost: LOST misc 0x0 size 24: id 5, lost 7\n");
 }
 
-TEST_F(DecodeCommandTest, ADifferenceIsNamedAndExits1) {
+TEST_F(DecodeCommandTest, CheckExits1IfValueDiffers) {
   const std::string wrong = with(kLost, "\"0x7\"", "8");
   const Ended ended = decode(wrong, {"--check"});
   EXPECT_EQ(ended.exit_code, 1);
@@ -99,7 +99,7 @@ TEST_F(DecodeCommandTest, CheckFailsIfTheLinesTypeIsNotTheHeaders) {
   EXPECT_EQ(decode(kLost, {"--check"}).exit_code, 0);
 }
 
-TEST_F(DecodeCommandTest, AMalformedRecordIsShownAndIsADifference) {
+TEST_F(DecodeCommandTest, MalformedRecordCountsAsDifference) {
   const std::string cut = with(kLost, "1800", "1000");
   const Ended ended = decode(cut, {"--json"});
   EXPECT_EQ(ended.exit_code, 0);
@@ -107,7 +107,7 @@ TEST_F(DecodeCommandTest, AMalformedRecordIsShownAndIsADifference) {
   EXPECT_EQ(decode(cut, {"--check"}).exit_code, 1);
 }
 
-TEST_F(DecodeCommandTest, AKnownFieldThatTheRecordLacksIsNamedAndNotCompared) {
+TEST_F(DecodeCommandTest, FieldMissingFromRecordIsNotCompared) {
   const Ended ended = decode(with(kLost, "\"id\": 5", "\"colour\": 5"), {"--check"});
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_NE(ended.out.find("colour is known, but not in the record"), std::string::npos);
@@ -127,7 +127,7 @@ TEST_F(DecodeCommandTest, CheckExits3IfNoKnownFieldIsInTheRecords) {
   EXPECT_EQ(parsed(decode(absent, {"--check", "--json"}).out)["verdict"], "not shown");
 }
 
-TEST_F(DecodeCommandTest, ALineThatIsNoRecordIsNamedAndTheOthersArePrinted) {
+TEST_F(DecodeCommandTest, UnreadableLineDoesNotStopDecoding) {
   const std::string text = std::string{kLost} + "\nnonsense\n" + kLost + "\n{}\n";
   const Ended ended = decode(text);
   EXPECT_EQ(ended.exit_code, 2);
@@ -146,7 +146,7 @@ TEST_F(DecodeCommandTest, ALineThatIsNoRecordIsNamedAndTheOthersArePrinted) {
 
 // A file's magic is a u64 in the byte order of the machine that wrote it (tools/perf/util/header.c:
 // check_magic_endian() at v6.18). In the pipe format 8 bytes follow it.
-TEST_F(DecodeCommandTest, APerfDataOfTheOtherByteOrderIsRefusedWithWhatToDo) {
+TEST_F(DecodeCommandTest, ForeignByteOrderIsRefusedWithAdvice) {
   const std::string pipe{"2ELIFREP\0\0\0\0\0\0\0\x10", 16};
   const std::string file = std::string{"2ELIFREP\0\0\0\0\0\0\0\x68", 16} + std::string(200, '\0');
   for (const std::string& each : {pipe, file}) {
@@ -235,7 +235,7 @@ TEST_F(InspectCommandTest, ACaseOfTheVectorsIsExplained) {
   EXPECT_EQ(outcome["records"][0]["delivers"], "sample");
 }
 
-TEST_F(InspectCommandTest, ARawImageAndAFuzzersInputAreExplained) {
+TEST_F(InspectCommandTest, RawImageOrFuzzerInputIsExplained) {
   const std::string lost{"\2\0\0\0\0\0\x18\0\1\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0", 24};
   const Ended raw = run({"inspect", temporary("image", image(24, lost))});
   EXPECT_EQ(raw.exit_code, 0) << raw.err;

@@ -109,7 +109,7 @@ TEST(CpuOutcomeTest, EachInvariantIsNamedWhenItIsViolated) {
   EXPECT_THAT(cpu.violations(), ElementsAre(HasSubstr("1 output failed, the last with error -95")));
 }
 
-TEST(LiveReportTest, TableShowsEachFigureAndTheVerdict) {
+TEST(LiveReportTest, TableShowsFiguresWithVerdict) {
   const LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = false};
   EXPECT_EQ(conclusion_of(outcome).verdict, Verdict::Holds);
   EXPECT_THAT(verdict_table(outcome),
@@ -118,7 +118,7 @@ TEST(LiveReportTest, TableShowsEachFigureAndTheVerdict) {
                     Not(HasSubstr("VIOLATED"))));
 }
 
-TEST(LiveReportTest, AMergeShowsItsLateEventsAndItsSlack) {
+TEST(LiveReportTest, MergeShowsLateEventsWithSlack) {
   LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = false};
   EXPECT_THAT(verdict_table(outcome), Not(HasSubstr("In time order")));
   outcome.merge = LiveMerge{.late = 1200, .worst_late = 3, .delay_seen = 50'000, .slack = 100'000};
@@ -132,7 +132,7 @@ TEST(LiveReportTest, AMergeShowsItsLateEventsAndItsSlack) {
   EXPECT_FALSE(json["merge"].contains("note"));
 }
 
-TEST(LiveReportTest, AMergeShowsItsEventsAheadAndWhy) {
+TEST(LiveReportTest, MergeExplainsEventsAheadOfClock) {
   LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = false};
   outcome.merge = LiveMerge{};
   outcome.merge->ahead = 1234;
@@ -176,7 +176,7 @@ TEST(LiveReportTest, JsonHoldsTheSameFigures) {
   EXPECT_EQ(violated["cpus"].at(0)["violations"].size(), 2U);
 }
 
-TEST(LiveReportTest, ProgressNamesRatesAndTheFillOfEachRing) {
+TEST(LiveReportTest, ProgressShowsRatesWithRingFill) {
   LiveProgress progress{
       .seconds = 1.5, .events_per_second = 4210331.2, .lost_per_second = 12, .fill = {0.25, 1.0}};
   EXPECT_EQ(progress_line(progress),

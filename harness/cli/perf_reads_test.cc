@@ -130,7 +130,7 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
 
 // R25: another program opens the same event later and samples it at the same time. If the samples
 // can only come from one event, the file has all of them.
-TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
+TEST_F(PerfReadsTest, ReadsSamplesWithIdsOfAnotherProgram) {
   const std::string file = temporary("perf_reads_test_ids.data");
   const std::string others = temporary("perf_reads_test_others.data");
   std::filesystem::remove(others);
@@ -165,7 +165,7 @@ TEST_F(PerfReadsTest, SamplesWithTheIdsOfAnotherProgramAreReadAsWell) {
 }
 
 // R28: if two programs request KSYMBOL and BPF_EVENT, the kernel makes the records of one too long.
-TEST_F(PerfReadsTest, RecordsThatTheKernelMakesTooLongAreWrittenAsTheyShouldBe) {
+TEST_F(PerfReadsTest, OverlongKernelRecordsAreCorrected) {
   const std::string file = temporary("perf_reads_test_long.data");
   const std::string others = temporary("perf_reads_test_long_others.data");
   std::filesystem::remove(file);
@@ -186,7 +186,7 @@ TEST_F(PerfReadsTest, RecordsThatTheKernelMakesTooLongAreWrittenAsTheyShouldBe) 
 
 // Without records of existing tasks, perf shows a number for the program, and [unknown] for its
 // code and the kernel's.
-TEST_F(PerfReadsTest, PerfKnowsTheTasksAndTheKernelThatExistedBefore) {
+TEST_F(PerfReadsTest, PerfKnowsWhatExistedBeforeRecording) {
   struct Program {
     const char* command;
     const char* name;
@@ -255,7 +255,7 @@ TEST_F(PerfReadsTest, PerfReadsTheLostRecordsOfAStoppedRecorder) {
 }
 
 // In a recording of all CPUs, a SWITCH names the other task; for CGROUP see R10.
-TEST_F(PerfReadsTest, PerfReadsTheSwitchesAndCgroupsOfAllCpus) {
+TEST_F(PerfReadsTest, PerfReadsChangesOnAllCpus) {
   const std::string file = temporary("perf_reads_test_cpus.data");
   const std::string folder = shell("grep -m1 ' cgroup2 ' /proc/mounts | cut -d' ' -f2").out;
   const std::string group =

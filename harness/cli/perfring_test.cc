@@ -45,7 +45,7 @@ TEST_F(DemonstrationTest, MissingPrivilegesAreNamed) {
 }
 
 // On one CPU only: for its 5 seconds the program occupies every CPU that it may use.
-TEST_F(DemonstrationTest, WithoutPrivilegesAndArgumentsTheSimulatedKernelIsDrained) {
+TEST_F(DemonstrationTest, UnprivilegedRunDrainsSimulatedKernel) {
   if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
   std::vector<std::string> as_nobody{"/usr/bin/taskset", "-c", std::to_string(::sched_getcpu())};
   as_nobody.insert(as_nobody.end(), kAsNobody.begin(), kAsNobody.end());
@@ -164,7 +164,7 @@ class DemonstrationWithoutSysfsTest : public PerfringTest {
   }
 };
 
-TEST_F(DemonstrationWithoutSysfsTest, TheSimulatedKernelHasTheCpusThatTheProgramMayUse) {
+TEST_F(DemonstrationWithoutSysfsTest, SimulatedKernelHasOnlyUsableCpus) {
   cpu_set_t set;
   ASSERT_EQ(::sched_getaffinity(0, sizeof(set), &set), 0);
   const auto usable = static_cast<std::size_t>(CPU_COUNT(&set));
@@ -222,7 +222,7 @@ TEST_F(DemonstrationLiveTest, InEachOrderEveryRecordIsAccountedFor) {
   EXPECT_THAT(fullest.out, HasSubstr("All invariants hold"));
 }
 
-TEST_F(DemonstrationLiveTest, ASmallRingLosesMuchAndAccountsForIt) {
+TEST_F(DemonstrationLiveTest, SmallRingAccountsForItsLosses) {
   const Ended ended =
       run({"--seconds", "0.4", "--json", "--cpus", "0", "--pages", "1", "--payload", "8-2000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
@@ -230,7 +230,7 @@ TEST_F(DemonstrationLiveTest, ASmallRingLosesMuchAndAccountsForIt) {
   EXPECT_GT(json["cpus"].at(0)["lost"], 0);
 }
 
-TEST_F(DemonstrationLiveTest, AWakeupForEachRecordAndTheLargestPayloadsHoldToo) {
+TEST_F(DemonstrationLiveTest, InvariantsHoldAtExtremeSettings) {
   const Ended each = run({"--seconds", "0.3", "--cpus", "0", "--watermark", "0"});
   EXPECT_EQ(each.exit_code, 0) << each.err << each.out;
   const Ended large = run({"--seconds", "0.3", "--payload", "60000-65516", "--pages", "64"});
@@ -246,7 +246,7 @@ TEST_F(DemonstrationLiveTest, AVerdictThatCannotBeWrittenIsAnError) {
   }
 }
 
-TEST_F(DemonstrationLiveTest, TooFewDescriptorsAreReportedWithTheLimitToRaise) {
+TEST_F(DemonstrationLiveTest, TooFewDescriptorsNameLimitToRaise) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
   int failed = 0;
   for (std::size_t files = 4; files < 64; ++files) {

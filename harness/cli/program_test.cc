@@ -25,7 +25,7 @@ using ::testing::UnorderedElementsAreArray;
 
 using ProgramTest = PerfringTest;
 
-TEST_F(ProgramTest, HelpNamesEveryOptionAndTheExitCodes) {
+TEST_F(ProgramTest, HelpNamesEveryOption) {
   const Ended ended = run({"--help"});
   EXPECT_EQ(ended.exit_code, 0);
   for (const char* text : {"--seconds", "--cpus", "--payload", "--pages", "--watermark", "--json",
@@ -85,13 +85,13 @@ std::vector<std::string> commands_of(const std::string& help) {
   return commands;
 }
 
-TEST_F(ProgramTest, TheSimulatedKernelsRingsAreDrainedEachByItself) {
+TEST_F(ProgramTest, DrainsEachSimulatedRingByItself) {
   const Ended ended = run({"--simulated", "--order", "each", "--seconds", "0.2", "--json"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(parsed(ended.out)["holds"], true);
 }
 
-TEST_F(ProgramTest, EveryCommandHasHelpWithTheExitCodesAndTheVersion) {
+TEST_F(ProgramTest, EveryCommandPrintsHelpOrVersion) {
   std::vector<std::string> commands = commands_of(run({"--help"}).out);
   EXPECT_THAT(commands, IsSupersetOf({"sim", "check", "record", "inspect"}));
   commands.emplace_back();
@@ -119,7 +119,7 @@ std::vector<std::string> named(const std::string& page, const std::string& part,
   return names;
 }
 
-TEST_F(ProgramTest, TheManualPageHasEveryCommandAndEveryExitCode) {
+TEST_F(ProgramTest, ManualPageMatchesHelp) {
   const char* const path = std::getenv("PERFRING_MANUAL");
   ASSERT_NE(path, nullptr);
   const std::string page = contents(path);

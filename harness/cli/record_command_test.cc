@@ -88,7 +88,7 @@ TEST_F(RecordCommandTest, JsonIsAnObjectALine) {
 }
 
 // The command's output must not mix with JSON or bytes.
-TEST_F(RecordCommandTest, TheCommandsOutputGoesToStderrIfStdoutHasJsonOrBytes) {
+TEST_F(RecordCommandTest, CommandOutputNeverMixesWithJsonOrBytes) {
   const std::vector<std::string> echo{"--", "sh", "-c", "echo of the command; true"};
   const auto recorded = [&](std::vector<std::string> options) {
     options.insert(options.begin(), {"record", "-e", "page-faults"});
@@ -223,7 +223,7 @@ TEST_F(RecordCommandTest, ACommandThatOutlivesItsTimeIsEnded) {
   EXPECT_TRUE(has_ended(std::stoi(contents(pid))));
 }
 
-TEST_F(RecordCommandTest, ACommandThatTakesNoSignalIsNotWaitedForForever) {
+TEST_F(RecordCommandTest, StopsWaitingForCommandIgnoringSignals) {
   const std::string pid = temporary("record_command_test_pid");
   const Ended ended =
       after(command({"record", "-e", "page-faults", "--", "sh", "-c",
@@ -237,7 +237,7 @@ TEST_F(RecordCommandTest, ACommandThatTakesNoSignalIsNotWaitedForForever) {
 }
 
 // A full pipe that nobody reads, and a pipe without a reader.
-TEST_F(RecordCommandTest, AReaderThatDoesNotReadKeepsNoSignalFromEndingIt) {
+TEST_F(RecordCommandTest, SignalEndsRecordingThatNobodyReads) {
   const std::string pid = temporary("record_command_test_pid");
   const std::string line = "echo $$ >" + pid + "; while :; do /bin/true; sleep 0.01; done";
   std::filesystem::remove(pid);
@@ -309,7 +309,7 @@ TEST_F(RecordCommandTest, AFileIsKeptWhereNothingIsRecorded) {
 
 // As with perf: a file may contain kernel addresses, and with -a all tasks, so only its owner may
 // read it.
-TEST_F(RecordCommandTest, AFileIsItsOwnersAloneAndTheOneBeforeIsOld) {
+TEST_F(RecordCommandTest, PrivateFileLeavesPreviousOneAsOld) {
   using std::filesystem::perms;
   const std::string file = temporary("record_command_test_mode.data", "of value");
   const std::string old = file + ".old";
@@ -338,7 +338,7 @@ TEST_F(RecordCommandTest, ANoteIsPrintedOnce) {
       << ended.err;
 }
 
-TEST_F(RecordCommandTest, RecordsAheadOfTheClockAreToldAndNotThrottled) {
+TEST_F(RecordCommandTest, RecordsAheadOfClockAreNotThrottled) {
   const std::string in_namespace =
       "unshare -m -T --monotonic -3 sh -c '{ mountpoint -q /sys/kernel/tracing || mount -t tracefs "
       "tracefs /sys/kernel/tracing; } && ";
@@ -370,7 +370,7 @@ TEST_F(RecordCommandTest, RecordsAheadOfTheClockAreToldAndNotThrottled) {
   EXPECT_GT(records, many) << lost << " lost";
 }
 
-TEST_F(RecordCommandTest, EventsSaysWhatOpensAndWhyTheOthersDoNot) {
+TEST_F(RecordCommandTest, EventsExplainsWhatDoesNotOpen) {
   const Ended ended = run({"events", "page-faults", "--json"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(parsed(ended.out)["opens"], true);

@@ -41,7 +41,7 @@ TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
   }
 }
 
-TEST_F(SimCommandTest, AMergeSaysHowMuchCameLateAndWhy) {
+TEST_F(SimCommandTest, MergeExplainsLateRecords) {
   const auto merged = [](const char* scenario) {
     return std::vector<std::string>{"sim", "--scenario", scenario, "--steps", "300000"};
   };
@@ -126,7 +126,7 @@ TEST_F(SimCommandTest, AViolationReplaysInAShell) {
   ::unsetenv("BUILD_WORKING_DIRECTORY");
 }
 
-TEST_F(SimCommandTest, RunsWithRandomSettingsAreTheSameForTheSameSeeds) {
+TEST_F(SimCommandTest, RandomRunsRepeatForSameSeeds) {
   const Ended first = run({"sim", "--runs", "20", "--seed", "3", "--json"});
   EXPECT_EQ(first.exit_code, 0) << first.err << first.out;
   EXPECT_EQ(first.out, run({"sim", "--runs", "20", "--seed", "3", "--json"}).out);
@@ -148,7 +148,7 @@ TEST_F(SimCommandTest, RunsWithRandomSettingsAreTheSameForTheSameSeeds) {
   EXPECT_THAT(table.out, HasSubstr(" pages=" + std::to_string(pages) + " "));
 }
 
-TEST_F(SimCommandTest, AViolationAmongRunsNamesItsSeedAndSettingsAndReplays) {
+TEST_F(SimCommandTest, ViolationAmongRunsReplays) {
   const Ended found = run({"sim", "--runs", "60", "--fault", "commits_each", "--json"});
   ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
   const auto json = parsed(found.out);
@@ -186,7 +186,7 @@ TEST_F(SimCommandTest, AScenarioMayComeThroughAPipe) {
   EXPECT_THAT(ended.err, HasSubstr("'/dev/stdin', line 1: pages: 3"));
 }
 
-TEST_F(SimCommandTest, AnImpossibleScenarioOrSettingIsNamedWithTheReason) {
+TEST_F(SimCommandTest, ImpossibleScenarioOrSettingIsExplained) {
   const std::string file = temporary("scenario.txt", "cpus 1\npages 4\nbogus 1\n");
   const std::string odd = temporary("odd.txt", "# of a ring\npages 3\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
@@ -239,14 +239,14 @@ TEST_F(SimCommandTest, AnImpossibleScenarioOrSettingIsNamedWithTheReason) {
   }
 }
 
-TEST_F(SimCommandTest, ASimulationThatTheMachineRefusesNamesTheFailedCall) {
+TEST_F(SimCommandTest, SystemRefusalNamesFailedCall) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
   const Ended ended = run_with_files(20, {"sim", "--cpus", "64", "--steps", "1000"});
   EXPECT_EQ(ended.exit_code, 2) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("perfring: the system refused: memfd_create: "));
 }
 
-TEST_F(SimCommandTest, AFaultThatIsNotFoundIsAFailureThatNamesWhatFindsIt) {
+TEST_F(SimCommandTest, UndetectedFaultSaysWhatFindsIt) {
   const Ended ended =
       run({"sim", "--fault", "wakes_nobody", "--scenario", "hostile", "--steps", "20000"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;

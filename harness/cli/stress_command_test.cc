@@ -51,7 +51,7 @@ void expect_more(const std::string& part_option, const std::map<std::string, uns
   for (const auto& [name, figure] : than) EXPECT_GT(figures[name], figure) << name;
 }
 
-TEST(StressCommandTest, ThreadsDeliverOrLoseEachRecordAndRaceNowhere) {
+TEST(StressCommandTest, ThreadsAccountForEveryRecord) {
   expect_more("--threads", {{"delivered", 1000}, {"lost", 0}});
 }
 
@@ -59,7 +59,7 @@ TEST(StressCommandTest, SleepersAreNeverLeftAsleepWithDataInTheRing) {
   expect_more("--sleepers", {{"delivered", 100}, {"woken", 10}});
 }
 
-TEST(StressCommandTest, KilledProcessesLeaveWhatTheyPublishedAndNoMore) {
+TEST(StressCommandTest, KilledProcessesLeaveExactlyWhatTheyPublished) {
   expect_more("--processes", {{"delivered", 100}, {"rounds", 5}});
 }
 
@@ -91,7 +91,7 @@ TEST(StressConclusionTest, APartThatDeliversNothingShowsNothing) {
   EXPECT_EQ(conclusion_of({}, false, "").not_shown, "no part was run");
 }
 
-TEST(StressCommandTest, TheReplayLineHasTheSettingsAndThePartsThatRan) {
+TEST(StressCommandTest, ReplayLineHasEverySettingOfRun) {
   const auto replay = [](const std::string& arguments) {
     const Ended ended = run_stress(arguments + " --seconds 0.1 --json");
     return parsed(ended.out).value("replay", "");
@@ -113,19 +113,19 @@ TEST(StressCommandTest, ProcessesRunWithSigchldIgnored) {
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
 }
 
-TEST(StressCommandTest, RingsMayBeLargerAndMore) {
+TEST(StressCommandTest, MoreRingsOfLargerSizeDeliver) {
   const auto figures = part("--threads --seconds 0.2 --rings 6 --pages 16 --seed 7");
   EXPECT_GT(figures["delivered"], 0);
 }
 
-TEST(StressCommandTest, TheTableNamesEachPartAndTheVerdict) {
+TEST(StressCommandTest, TableNamesEveryPart) {
   const Ended ended = run_stress("--seconds 0.5");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("threads"), HasSubstr("sleepers"), HasSubstr("processes"),
                                HasSubstr("All invariants hold")));
 }
 
-TEST(StressCommandTest, AnInterruptEndsTheRunAndShowsNothing) {
+TEST(StressCommandTest, InterruptedRunShowsNothing) {
   for (const char* signal : {"INT", "TERM"}) {
     const Ended ended = run_line_until(signal, "stress --seconds 60");
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
@@ -140,7 +140,7 @@ TEST(StressCommandTest, AVerdictThatCannotBeWrittenIsAnError) {
 }
 
 #ifndef STRESS_TEST_UNDER_TSAN
-TEST(StressCommandTest, AFaultThatIsNotFoundIsNotShownAndSaysWhatFindsIt) {
+TEST(StressCommandTest, UndetectedFaultSaysWhatFindsIt) {
   const Ended raced = run_stress("--fault no_smp_wmb --seconds 0.2");
   EXPECT_EQ(raced.exit_code, 3) << raced.out;
   EXPECT_THAT(raced.out, HasSubstr("Not shown: the fault no_smp_wmb was not found by the "
@@ -159,7 +159,7 @@ TEST(StressCommandTest, AFaultThatRacesIsReportedByThreadSanitizer) {
   EXPECT_THAT(ended.out, HasSubstr("WARNING: ThreadSanitizer: data race"));
 }
 #else
-TEST(StressCommandTest, AFaultIsFoundInEachPartThatHasItAndReplays) {
+TEST(StressCommandTest, FaultIsFoundInEachPartThatHasIt) {
   const Ended ended = run_stress("--seconds 40 --rings 1 --fault publishes_first");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
   EXPECT_THAT(ended.out,
@@ -194,7 +194,7 @@ TEST(StressCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
   }
 }
 
-TEST(StressCommandTest, HelpNamesEveryOptionAndTheExitCodes) {
+TEST(StressCommandTest, HelpNamesEveryOption) {
   const Ended ended = run_stress("--help");
   EXPECT_EQ(ended.exit_code, 0);
   for (const char* text :
@@ -204,7 +204,7 @@ TEST(StressCommandTest, HelpNamesEveryOptionAndTheExitCodes) {
   }
 }
 
-TEST(StressCommandTest, TheListNamesTheFaultsAndWhatFindsThem) {
+TEST(StressCommandTest, ListSaysWhatFindsEachFault) {
   const Ended ended = run_stress("--list");
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("no_smp_wmb"), HasSubstr("ThreadSanitizer"),

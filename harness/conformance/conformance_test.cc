@@ -211,7 +211,7 @@ TEST_F(JudgeTest, AnAcceptableOutcomeNamesWhatTheCaseAccepts) {
 }
 
 // The case expects an error, and perhaps the sample, which is intact; in either order.
-TEST_F(JudgeTest, AnErrorMayComeBehindTheIntactRecordAtTheWrongHeader) {
+TEST_F(JudgeTest, ErrorMayFollowIntactRecordAtWrongHeader) {
   const Case& off = the("head-off-the-grid");
   const std::vector<Event> wanted = vector_of(off).turns[0].expected;
   ASSERT_EQ(wanted.size(), 2U);
@@ -259,7 +259,7 @@ TEST_F(JudgeTest, BytesThatNobodyWroteAreGarbage) {
 }
 
 // The case payload-0 has a sample of 4 bytes. All are padding, which may have any value.
-TEST_F(JudgeTest, PaddingIsDeliveredAndMayBeAnything) {
+TEST_F(JudgeTest, DeliveredPaddingMayHaveAnyValue) {
   const Case& padded = the("payload-0");
   const std::vector<Event> wanted = vector_of(padded).turns[0].expected;
   ASSERT_EQ(wanted[0].padding, 4U);
@@ -352,7 +352,7 @@ TEST_F(JudgeTest, SeveralRingsHaveAnOrderEach) {
   EXPECT_EQ(outcome({here[0], here[1], there[0], there[1], error}), Outcome::Garbage);
 }
 
-TEST_F(JudgeTest, ATailIsRightAtTheHeadAndNowhereBeyond) {
+TEST_F(JudgeTest, TailIsRightOnlyAtHead) {
   const auto tail = [](const Case& one, const Tails& tails) {
     Cell cell;
     judge_tail(one, tails, cell);

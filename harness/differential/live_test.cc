@@ -64,7 +64,7 @@ TEST_F(DifferentialTest, TheScriptsOfTheTracesShowTheSameOnBothKernels) {
 }
 
 // K3. header.size has 16 bits. Fields other than RAW take room too.
-TEST_F(DifferentialTest, CountsTheRecordsThatAreLongerThanTheirSizeSays) {
+TEST_F(DifferentialTest, CountsRecordsWithTruncatedSize) {
   const auto truncated = [this](const std::string& fields, int payload) {
     auto script = script::parse_script("pages 32\nsample_type " + fields + "\noutput " +
                                        std::to_string(payload) + "\n");

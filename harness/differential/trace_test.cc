@@ -94,7 +94,7 @@ std::string error_of(std::string_view text) {
   return traces ? "no error" : traces.error();
 }
 
-TEST(ParseTracesTest, AnErrorNamesLineAndReason) {
+TEST(ParseTracesTest, ErrorNamesOffendingLine) {
   const std::string seen = " => 0 head 0 tail 0 lost 0 0 time 0";
   EXPECT_EQ(error_of("poll" + seen), "no error");
   EXPECT_EQ(error_of(""), "a trace without a step");

@@ -18,7 +18,7 @@ bool holds(const Expected& expected) {
   return std::holds_alternative<Holds>(expected);
 }
 
-TEST(FaultCatalogueTest, EachFaultHasANameAndADescriptionOfItsOwn) {
+TEST(FaultCatalogueTest, NoTwoFaultsShareNameOrDescription) {
   std::set<std::string> names;
   std::set<std::string> described;
   for (const Fault& fault : catalogue()) {
@@ -40,7 +40,7 @@ TEST(FaultCatalogueTest, EachFaultIsFoundSomewhere) {
   }
 }
 
-TEST(FaultCatalogueTest, AVariantHoldsAndIsFoundNowhere) {
+TEST(FaultCatalogueTest, VariantIsFoundNowhere) {
   for (const Fault& fault : catalogue()) {
     if (fault.kind != Kind::Variant) continue;
     EXPECT_TRUE(std::ranges::any_of(fault.expected, holds)) << fault.name;
@@ -64,7 +64,7 @@ TEST(FaultCatalogueTest, OnlyAKernelsFaultDiffersFromARecordedKernel) {
   }
 }
 
-TEST(FaultCatalogueTest, EachReasonIsNamedAndUsed) {
+TEST(FaultCatalogueTest, EachReasonIsUsed) {
   std::set<Reason> used;
   for (const Fault& fault : catalogue()) {
     for (const Expected& expected : fault.expected) {

@@ -12,7 +12,7 @@ namespace perfring {
 namespace {
 
 // The command is the guest's own program. Under the name `true` it opens its arguments as files.
-TEST(GuestExamplesTest, ProbesCountsCallsAndReturns) {
+TEST(GuestExamplesTest, ProbesCountsReturnOfEachCall) {
 #if defined(__thumb__)
   GTEST_SKIP() << "32-bit ARM kernels put no uprobe on Thumb instructions";
 #endif

@@ -93,7 +93,7 @@ TEST(EventpollTest, AddToASecondEpollTakesTheFlagFromTheFirst) {
 }
 
 // K28
-TEST(EventpollTest, OneshotReportsOnceAndLosesTheFlagWhenRearmed) {
+TEST(EventpollTest, RearmingOneshotClearsFlag) {
   TestRing ring;
   eventpoll epoll;
   ASSERT_EQ(epoll.add(*ring.event, kReadable | EPOLLONESHOT, 11), 0);
@@ -203,7 +203,7 @@ TEST(EventpollTest, ReportsHangupOfTheRingsOwnerFirst) {
   EXPECT_EQ(wait(epoll), (Reports{{1, EPOLLHUP}, {2, EPOLLHUP}, {3, EPOLLHUP}}));
 }
 
-TEST(EventpollTest, ReportsReadyItemsInTheOrderInWhichTheyBecameReady) {
+TEST(EventpollTest, ReportsItemsInOrderTheyBecameReady) {
   std::array<TestRing<>, 3> rings;
   eventpoll epoll;
   for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(epoll.add(*rings[i].event, EPOLLIN, i), 0);

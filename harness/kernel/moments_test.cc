@@ -239,7 +239,7 @@ TEST(InterruptedOutputTest, AnInterruptIsWrittenBeforeTheLossIsCounted) {
 
 // A paused ring drops the output of an interrupt and counts one loss, which is reported or still
 // unreported, at whichever step the interrupt came.
-TEST(InterruptedOutputTest, AnInterruptThatFindsTheRingPausedIsCountedOnce) {
+TEST(InterruptedOutputTest, InterruptOnPausedRingCountsOneLoss) {
   for (unsigned at = 0;; ++at) {
     Interrupted ring;
     ring.cpu.at = {at, kNever, kNever};
@@ -261,7 +261,7 @@ TEST(InterruptedOutputTest, AnInterruptThatFindsTheRingPausedIsCountedOnce) {
 // The outermost output makes the wakeup that nested interrupts have earned: it compares rb->wakeup
 // with its value at the output's beginning. The wakeup is lost only if the interrupt comes between
 // rb->nest++ and the read of rb->wakeup in perf_output_get_handle().
-TEST(InterruptedOutputTest, TheOutermostPassesOnTheWakeupThatItsInterruptsHaveEarned) {
+TEST(InterruptedOutputTest, OutermostOutputPassesOnNestedWakeup) {
   for (const Word word : {Word::k32, Word::k64}) {
     for (unsigned at = 0;; ++at) {
       Interrupted ring{wakeup_events(2, word)};

@@ -258,7 +258,7 @@ TEST(NestedOutputTest, BeforeKernel5_2DataHeadGoesBackForAMoment) {
   EXPECT_EQ(where[0] + 1, where[1]);
 }
 
-TEST(NestedOutputTest, BeforeKernel5_2InterruptedAnywhereNothingIsLost) {
+TEST(NestedOutputTest, BeforeKernel52InterruptsLoseNothing) {
   EXPECT_GT(run_all({.sizes{40, 13, 5}, .before_5_2 = true}), 1500u);
   run_all({.sizes{40, 13, 5}, .backward = true, .start = 2 * kPage, .before_5_2 = true});
 }
@@ -310,7 +310,7 @@ TEST(NestedOutputTest, BehindARefusedOutputAWakeupCanBeMissed) {
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
 }
 
-TEST(NestedOutputTest, AFourthLevelIsRefusedAndLeavesNoTrace) {
+TEST(NestedOutputTest, RefusedFourthLevelLeavesNoTrace) {
   TestRing ring;
   ring.cpu.bpf_trace_nest_level = 3;
   EXPECT_EQ(ring.output(4), -EBUSY);

@@ -140,7 +140,7 @@ TEST(BpfMapFileTest, AnEntryKeepsAnEventThatIsClosed) {
 using Bytes = std::vector<std::byte>;
 
 // K14, K15, K16
-TEST(OutputLostTest, ALostPrecedesTheNextRecordAndCountsAllBefore) {
+TEST(OutputLostTest, LostBeforeNextRecordCountsAllLosses) {
   TestRing ring;
   ASSERT_EQ(ring.output(4000), 0);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(ring.output(200), -ENOSPC);
@@ -261,7 +261,7 @@ TEST(OutputLostTest, ALostGrowsOnlyWithSampleIdAll) {
 }
 
 // K41
-TEST(OutputLostTest, APausedRingRefusesAndCountsUntilResumed) {
+TEST(OutputLostTest, PausedRingRefusesOutputUntilResumed) {
   TestRing ring;
   EXPECT_EQ(perf_event_pause_output(*ring.event, true), 0);
   EXPECT_EQ(ring.output(4), -ENOSPC);

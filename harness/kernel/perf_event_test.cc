@@ -40,7 +40,7 @@ TEST(PerfEventOpenTest, RefusesAnEventThatIsNotSimulated) {
   EXPECT_EQ(open_error(attr), -EINVAL);
 }
 
-TEST(PerfEventOpenTest, AnEventOpenedDisabledRefusesOutputUntilEnabled) {
+TEST(PerfEventOpenTest, DisabledEventRefusesOutputUntilEnabled) {
   RingSetup setup;
   setup.attr.disabled = 1;
   TestRing ring{setup};
@@ -66,7 +66,7 @@ TEST(PerfEventOpenTest, AnEventOfCpu0RunsNowhereWhileItIsDisabled) {
   EXPECT_EQ(event->oncpu, -1) << "it has no CPU any more";
 }
 
-TEST(BpfOutputAttrTest, SamplesEachRecordAndWakesAsAsked) {
+TEST(BpfOutputAttrTest, SamplesEachRecordWithRequestedWakeup) {
   const perf_event_attr attr = bpf_output_attr(/*watermark=*/0, /*wakeup_events=*/5);
   EXPECT_EQ(attr.size, sizeof attr);
   EXPECT_EQ(attr.type, __u32{PERF_TYPE_SOFTWARE});
@@ -235,7 +235,7 @@ TEST(PerfEventSetOutputTest, ComparesTheClocksThatAreUsed) {
 }
 
 // An event that redirects its output, and the two ways to undo it.
-TEST(PerfEventSetOutputTest, ARedirectionLastsUntilItIsTakenBackOrTheRingGoes) {
+TEST(PerfEventSetOutputTest, RedirectionLastsUntilUndone) {
   TestRing ring;
   std::optional<perf_file> second = event_like(bpf_output());
   ASSERT_EQ(ring.file.update_elem(1, *second), 0);

@@ -19,7 +19,7 @@ namespace perfring::kernel {
 namespace {
 
 // K26, K32
-TEST(PerfPollTest, ARingHasOneFlagAndAnyPollTakesIt) {
+TEST(PerfPollTest, AnyPollTakesRingsOnlyFlag) {
   TestRing ring;
   EXPECT_EQ(perf_poll(*ring.event), 0u);
   ASSERT_EQ(ring.output(4), 0);
@@ -53,7 +53,7 @@ TEST(PerfPollTest, APollForOutTakesTheFlagToo) {
 }
 
 // K29
-TEST(PerfPollTest, TheFirstPolledOfEventsThatShareARingTakesTheFlag) {
+TEST(PerfPollTest, FirstPolledEventOfSharedRingTakesFlag) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);
@@ -170,7 +170,7 @@ TEST_F(EventfdWaiterTest, EachWakeupOfAWaiterSignalsTheEventfd) {
   EXPECT_EQ(woken(), 0u);
 }
 
-TEST_F(EventfdWaiterTest, AnOutputSignalsTheWaitersOfEveryEventOfTheRing) {
+TEST_F(EventfdWaiterTest, OutputSignalsWaitersOfEveryEventOfRing) {
   TestRing ring;
   const perf_file second = must(perf_event_open(bpf_output(), 3, 8));
   ASSERT_EQ(perf_event_set_output(*second, ring.event.get()), 0);

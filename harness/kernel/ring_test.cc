@@ -20,7 +20,7 @@
 namespace perfring::kernel {
 namespace {
 
-TEST(RingMemoryTest, AFreshMappingIsZeroAndBeginsWithThePage) {
+TEST(RingMemoryTest, FreshMappingIsZeroIncludingUserPage) {
   const RingMemory memory{4};
   EXPECT_EQ(memory.bytes().size(), 5u * 4096);
   EXPECT_TRUE(std::ranges::all_of(memory.bytes(), [](std::byte b) { return b == std::byte{}; }));
@@ -81,7 +81,7 @@ TEST(RingMemoryTest, AMovedMappingIsUnmappedOnce) {
 }
 
 // 0 is the lowest free descriptor when standard input is closed.
-TEST(RingMemoryTest, ADescriptorOf0IsOwnedAndClosed) {
+TEST(RingMemoryTest, DescriptorZeroIsClosed) {
   const int input = ::dup(0);
   ::close(0);
   {
@@ -148,7 +148,7 @@ TEST(PerfOutputBeginTest, ARingNeverTakesItsLastEightBytes) {
 }
 
 // K13, K16
-TEST(PerfOutputBeginTest, AFullRingRefusesAndCounts) {
+TEST(PerfOutputBeginTest, FullRingCountsRefusals) {
   TestRing ring;
   ASSERT_EQ(ring.output(4000), 0);
   for (unsigned i = 1; i <= 3; ++i) {

@@ -94,7 +94,7 @@ TEST_F(LiveEventCallersTest, WrongArgumentsAreNamed) {
   EXPECT_EQ(none.error().step, EventError::Step::Check);
 }
 
-TEST_F(LiveEventCallersTest, WrongFieldsOfAnEventAreRefusedAndNamed) {
+TEST_F(LiveEventCallersTest, WrongEventFieldsAreNamed) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   constexpr std::uint64_t kOne = 1;
   expect({
@@ -176,7 +176,7 @@ TEST_F(LiveEventCallersTest, WrongFieldsOfAnEventAreRefusedAndNamed) {
   });
 }
 
-TEST_F(LiveEventCallersTest, WrongTasksCpusCgroupsAndLeadersAreNamed) {
+TEST_F(LiveEventCallersTest, WrongTargetOrLeaderIsNamed) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   const ForkedChild roots{::pause};
   const os::Fd folder{::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
@@ -201,7 +201,7 @@ TEST_F(LiveEventCallersTest, WrongTasksCpusCgroupsAndLeadersAreNamed) {
   });
 }
 
-TEST_F(LiveEventCallersTest, ACgroupWithoutPerfEventIsRefusedAndNamed) {
+TEST_F(LiveEventCallersTest, CgroupWithoutPerfEventIsRefused) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   std::ifstream mounts{"/proc/self/mounts"};
   std::string folder;

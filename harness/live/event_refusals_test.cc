@@ -215,7 +215,7 @@ TEST_F(LiveEventRefusalTest, ASamplerIsNotWokenByTheWaitsOfItsOwnThread) {
 }
 
 // The list of a process's threads is older than their opening (R8).
-TEST_F(LiveEventRefusalTest, AProcessWhoseThreadsComeAndGoIsOpened) {
+TEST_F(LiveEventRefusalTest, ProcessWithChangingThreadsIsOpened) {
   const ForkedChild first_is_gone{[] {
     std::thread{[] { ::pause(); }}.detach();
     return static_cast<int>(::syscall(SYS_exit, 0));  // ends this thread only: it stays in the list

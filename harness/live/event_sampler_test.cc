@@ -337,7 +337,7 @@ TEST_F(LiveEventTest, ACommandThatCannotBeRunIsExplained) {
   EXPECT_FALSE(os::wait_any(WNOHANG)) << "the child is left as a zombie";
 }
 
-TEST_F(LiveEventTest, AChildKilledBeforeItsStartIsAnErrorAndNoSignal) {
+TEST_F(LiveEventTest, ChildKilledBeforeStartIsError) {
   const std::string said = in_child([]() -> std::string {
     auto sampler = Sampler::open({.events = {kFaults}, .target = child({"true"})}, false);
     if (!sampler) return sampler.error().explain();

@@ -37,7 +37,7 @@ using testing::opened_with;
 using testing::refusal_of;
 using testing::sampled;
 
-TEST_F(LiveEventCallersTest, WrongAndForbiddenBreakpointsAreNamed) {
+TEST_F(LiveEventCallersTest, RefusedBreakpointNamesItsCause) {
   if (!has_pmu("breakpoint") || !has_rows()) GTEST_SKIP() << kNoRows;
   static std::uint64_t places[8];
   const auto at = [](std::size_t place, std::uint64_t more = 0) {
@@ -80,7 +80,7 @@ TEST_F(LiveEventCallersTest, WrongAndForbiddenBreakpointsAreNamed) {
   });
 }
 
-TEST_F(LiveEventCallersTest, WrongAndForbiddenUprobesAreNamed) {
+TEST_F(LiveEventCallersTest, RefusedUprobeNamesItsCause) {
   if (!has_pmu("uprobe") || !has_rows()) GTEST_SKIP() << kNoRows;
   constexpr const char* kRight = "EACCES type";
   // Probe libc, which anybody may read. A static program has none.
@@ -111,7 +111,7 @@ TEST_F(LiveEventCallersTest, WrongAndForbiddenUprobesAreNamed) {
   });
 }
 
-TEST_F(LiveEventCallersTest, WrongAndForbiddenTracepointsAreNamed) {
+TEST_F(LiveEventCallersTest, RefusedTracepointNamesItsCause) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   const auto id = [](const char* name) {
     return static_cast<std::uint64_t>(std::stoull("0" + live::with_tracefs([name] {
@@ -146,7 +146,7 @@ TEST_F(LiveEventCallersTest, WrongAndForbiddenTracepointsAreNamed) {
   EXPECT_EQ(function(), "EINVAL exclude_callchain_user");
 }
 
-TEST_F(LiveEventCallersTest, WithoutAPmuHardwareEventsAreRefusedAndNamed) {
+TEST_F(LiveEventCallersTest, WithoutPmuHardwareEventsAreRefused) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   if (internal::Facts{real_system()}.has_cpu_pmu()) GTEST_SKIP() << "this machine has a PMU";
   const Event cycles = hardware(PERF_COUNT_HW_CPU_CYCLES);
@@ -203,7 +203,7 @@ TEST_F(LiveEventCallersTest, AnInheritedEventWithoutACpuIsNotMapped) {
   EXPECT_EQ(none.error().causes.front().field, "inherit");
 }
 
-TEST_F(LiveEventCallersTest, WrongAndTooLargePageCountsAreNamed) {
+TEST_F(LiveEventCallersTest, RefusedPageCountNamesItsCause) {
   if (!has_rows()) GTEST_SKIP() << kNoRows;
   const auto pages = [](std::size_t count) {
     return sampled(Request{.events = {kFaults}, .target = this_thread(), .page_count = count});
@@ -246,7 +246,7 @@ void allow(std::size_t more) {
 
 // One descriptor less than fds_needed() returns is too few, whichever lacks it: an event, the
 // waiter or the child.
-TEST_F(LiveEventCallersTest, EachDescriptorIsCountedAndItsLackExplained) {
+TEST_F(LiveEventCallersTest, LackOfAnyDescriptorIsExplained) {
   if (kSanitized) GTEST_SKIP() << "UBSan asks by pipe(2) whether memory is there";
   for (const Target& target : {this_thread(), child({"true"})}) {
     const Request request{.events = {kFaults, software(PERF_COUNT_SW_CPU_CLOCK)}, .target = target};

@@ -114,7 +114,7 @@ TEST_F(LiveEventTest, AFilterLeavesOutRecordsThatDoNotMatch) {
 }
 
 // This does not depend on the ids that the kernel has left in the samples (R25).
-TEST_F(LiveEventTest, EachOfTwoSamplersOfASoftwareEventGetsItsSamples) {
+TEST_F(LiveEventTest, BothSamplersOfSoftwareEventGetSamples) {
   const Request requested{
       .events = {software(PERF_COUNT_SW_CPU_CLOCK).period(1'000'000'000), kFaults},
       .target = this_thread()};
@@ -132,7 +132,7 @@ TEST_F(LiveEventTest, EachOfTwoSamplersOfASoftwareEventGetsItsSamples) {
 }
 
 // The kernel makes the second sampler's records too long (R28).
-TEST_F(LiveEventTest, EachOfTwoSamplersOfBpfProgramsGetsTimeAndTask) {
+TEST_F(LiveEventTest, BothSamplersOfBpfProgramsGetSampleIds) {
   const Request requested{.events = {changes({.symbols = true, .programs = true})},
                           .target = system()};
   std::array samplers{must(Sampler::open(requested)), must(Sampler::open(requested))};
@@ -206,7 +206,7 @@ TEST_F(LiveEventTest, ABreakpointSeesEachWrite) {
   EXPECT_EQ(hits, 7U);
 }
 
-TEST_F(LiveEventTest, ACounterAndAGroupCountPageFaults) {
+TEST_F(LiveEventTest, CounterOrGroupCountsPageFaults) {
   auto counter = must(Counter::open(kFaults, this_thread()));
   auto group = must(Group::open(
       {.events = {software(PERF_COUNT_SW_TASK_CLOCK), kFaults}, .target = this_thread()}));
@@ -219,7 +219,7 @@ TEST_F(LiveEventTest, ACounterAndAGroupCountPageFaults) {
   EXPECT_EQ((*counts)[1].scaled(), (*counts)[1].value);
 }
 
-TEST_F(LiveEventTest, AUprobeBySymbolIsHitAndReturns) {
+TEST_F(LiveEventTest, UprobesBySymbolSeeBothEndsOfEachCall) {
 #if defined(__thumb__)
   GTEST_SKIP() << "32-bit ARM kernels put no uprobe on Thumb instructions";
 #endif
@@ -253,7 +253,7 @@ std::uint64_t kernel_address_of(const std::string& function) {
   return 0;
 }
 
-TEST_F(LiveEventTest, KprobesSeeEachCallAndItsReturn) {
+TEST_F(LiveEventTest, KprobesSeeBothEndsOfEachCall) {
   if (!has_pmu("kprobe")) GTEST_SKIP() << "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)";
   const std::uint64_t function = kernel_address_of("do_sys_openat2");
   ASSERT_NE(function, 0U);
@@ -306,7 +306,7 @@ TEST_F(LiveEventTest, AKprobeThatCannotBeIsNamed) {
 #endif
 }
 
-TEST_F(LiveEventTest, WithoutAPmuTheFallbackIsTakenAndSaid) {
+TEST_F(LiveEventTest, WithoutPmuFallbackIsNoted) {
   const Event cycles =
       hardware(PERF_COUNT_HW_CPU_CYCLES).or_else(software(PERF_COUNT_SW_CPU_CLOCK));
   Sampler sampler = must(Sampler::open({.events = {cycles}, .target = this_thread()}));

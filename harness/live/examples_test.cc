@@ -103,7 +103,7 @@ TEST_F(ExamplesTest, AllCpusCountsWhatEveryCpuOutputs) {
       << said;
 }
 
-TEST_F(ExamplesTest, RingSetCountsWhatEveryCpuOutputsUntilASignalComes) {
+TEST_F(ExamplesTest, RingSetCountsEveryCpuUntilSignal) {
   std::uint64_t accepted = 0;
   const std::string said = on_pin(
       "ring_set", "",
@@ -134,7 +134,7 @@ TEST_F(ExamplesTest, OwnLoopPrintsEveryCpusEventsInTheirOrder) {
 }
 
 // Runs loops of libuv and of Boost.Asio, if these are installed.
-TEST_F(ExamplesTest, LibuvAndAsioLoopsPrintEveryCpusEventsInTheirOrder) {
+TEST_F(ExamplesTest, LibraryLoopsPrintEveryCpusEventsInOrder) {
   const auto cpu_of = [&](std::uint64_t key) {
     return key % 2 == 0 ? other_cpu().value_or(cpu()) : cpu();
   };
@@ -230,7 +230,7 @@ TEST_F(EventExamplesTest, ProbesCountsTheCallsOfAFunction) {
       << hit;
 }
 
-TEST_F(EventExamplesTest, ProfileHasCallchainsAndMaps) {
+TEST_F(EventExamplesTest, ProfileHasCallchainsWithMaps) {
   const std::string said =
       run("profile sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' 2>/dev/null");
   EXPECT_TRUE(std::regex_match(said, std::regex{"[1-9][0-9]* samples, [1-9][0-9]* frames, "

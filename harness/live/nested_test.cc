@@ -235,7 +235,7 @@ std::uint64_t NestedTest::run(const MergeOptions& merge, std::chrono::nanosecond
   return merged.late;
 }
 
-TEST_F(NestedTest, AttemptedIsDeliveredPlusLostAndLateIsAsCountedBySorting) {
+TEST_F(NestedTest, DeliveredLostOrLateIsCountedExactly) {
   run({});
 }
 
@@ -250,7 +250,7 @@ TEST_F(NestedTest, WithoutSlackSomeAreLateAsCountedBySorting) {
 
 // W14, W15: a writer that interrupts another one's output returns before its record is visible,
 // because the outermost writer publishes data_head. A complete flush waits for that.
-TEST_F(NestedTest, OnlyACompleteFlushDeliversWhatANestedWriterHasJustOutput) {
+TEST_F(NestedTest, OnlyCompleteFlushDeliversNestedOutput) {
   if (!other_cpu()) GTEST_SKIP() << "one CPU";
   const std::uint32_t writers_cpu = *other_cpu();
   for (const std::uint32_t each : cpus_) counts(each) = {};

@@ -12,7 +12,7 @@
 namespace perfring::live {
 namespace {
 
-TEST(CapabilitiesTest, MissingCapabilitiesAreNamedAndCounted) {
+TEST(CapabilitiesTest, AdviceNamesMissingCapabilities) {
   EXPECT_EQ(advice_on_capabilities(false, true),
             "This process lacks CAP_BPF: run as root, or grant it");
   EXPECT_EQ(advice_on_capabilities(true, false),
@@ -54,7 +54,7 @@ PerfEvent sample(const std::vector<std::byte>& bytes) {
   return sample(bytes, bytes.size());
 }
 
-TEST(AuditTest, IntactRecordsInOrderAreDeliveredWithoutComplaint) {
+TEST(AuditTest, IntactRecordsInOrderRaiseNoComplaint) {
   const PayloadRange range{8, 300};
   Audit audit{kCpu, range};
   std::uint64_t bytes = 0;

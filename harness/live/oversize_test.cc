@@ -40,7 +40,7 @@ constexpr Truncated kTruncated[] = {
 };
 
 // K4, K6, K8
-TEST_F(OversizeTest, AnOversizeRecordIsMalformedAsLongAsItsHeaderSays) {
+TEST_F(OversizeTest, MalformedOversizeRecordHasHeaderSize) {
   for (const Truncated& record : kTruncated) {
     SCOPED_TRACE(record.payload);
     auto buffer = open(pages(kRoomy));
@@ -103,7 +103,7 @@ TEST_F(OversizeTest, ARecordOfSizeZeroIsInvisible) {
 }
 
 // K7
-TEST_F(OversizeTest, ARecordOfSizeZeroBehindPendingLossesLeavesTheLostAlone) {
+TEST_F(OversizeTest, ZeroSizeRecordAfterLossesLeavesOnlyLost) {
   auto buffer = open(pages(kRoomy));
   while (emit(65516) == 0) {
   }

@@ -157,7 +157,7 @@ TEST_F(PerfBufferErrorsTest, APolicyAgainstPerfEventOpenIsToldApart) {
 
 // K38. The sysctl's figure is per CPU: the advised count fits on all CPUs at once, and twice as
 // much does not.
-TEST_F(PerfBufferErrorsTest, ARingAboveTheLockedMemoryIsRefusedAndTheCountThatFitsIsNamed) {
+TEST_F(PerfBufferErrorsTest, RingAboveLockedMemoryNamesCountThatFits) {
   if (paranoid() < 0) GTEST_SKIP() << "kernel.perf_event_paranoid lifts the limit";
   constexpr std::array kPerfmon{CAP_PERFMON};
   const auto cpus = os::online_cpus().value();

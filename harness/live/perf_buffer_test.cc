@@ -46,7 +46,7 @@ class PerfBufferLiveTest : public LiveTest {
   }
 };
 
-TEST_F(PerfBufferLiveTest, IsEnabledAndEmptyOnceOpen) {
+TEST_F(PerfBufferLiveTest, IsReadyForOutputOnceOpen) {
   auto buffer = open();
   EXPECT_GE(buffer.fd(), 0);
   EXPECT_FALSE(buffer.readable());
@@ -91,7 +91,7 @@ TEST_F(PerfBufferLiveTest, TheEventHasASamplePeriod) {
   EXPECT_EQ(::ioctl(buffer.fd(), PERF_EVENT_IOC_PERIOD, &period), 0) << errno;
 }
 
-TEST_F(PerfBufferLiveTest, TheMappingIsOfAControlPageAndTheRing) {
+TEST_F(PerfBufferLiveTest, MapsRingPlusControlPage) {
   for (const std::size_t page_count : std::initializer_list<std::size_t>{1, 2, 16}) {
     auto buffer = open(page_count);
     const auto mappings = perf_event_mappings();
@@ -101,7 +101,7 @@ TEST_F(PerfBufferLiveTest, TheMappingIsOfAControlPageAndTheRing) {
   }
 }
 
-TEST_F(PerfBufferLiveTest, DestructionDisablesUnmapsAndCloses) {
+TEST_F(PerfBufferLiveTest, DestructionReleasesEverything) {
   ASSERT_EQ(held(), (Held{0, 0}));
   {
     auto buffer = open();

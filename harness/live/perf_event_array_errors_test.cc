@@ -232,7 +232,7 @@ TEST_F(PerfEventArrayErrorsTest, AnEmptyEntryCannotBeUnset) {
                        "the entry is empty already");
 }
 
-TEST_F(PerfEventArrayErrorsTest, AnIndexOutsideTheMapIsOutOfBoundsOfSetAndUnset) {
+TEST_F(PerfEventArrayErrorsTest, SetOrUnsetOutsideMapIsOutOfBounds) {
   auto emitter = must(Emitter::create(3));
   auto array = must(PerfEventArray::from_fd(emitter.map_fd()));
   auto buffer = must(PerfEventArrayBuffer::open(cpu(), 1));

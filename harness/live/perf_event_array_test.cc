@@ -163,7 +163,7 @@ TEST_F(PerfEventArrayLiveTest, ABufferOfItsOwnIsInTheMapFromSetToUnset) {
 }
 
 // K45, as in AnEntryGoesWithTheLastDescriptorOfTheMapFile: this buffer holds no map.
-TEST_F(PerfEventArrayLiveTest, AnEntryThatWasSetGoesWithTheMapThoughTheBufferLives) {
+TEST_F(PerfEventArrayLiveTest, SetEntryGoesWithMapThoughBufferLives) {
   std::optional<PerfEventArray> array = must(PerfEventArray::from_fd(emitter().map_fd()));
   this->array() = must(PerfEventArray::from_fd(must(Emitter::create()).map_fd()));  // drop it
   emitter().close_map();
@@ -175,7 +175,7 @@ TEST_F(PerfEventArrayLiveTest, AnEntryThatWasSetGoesWithTheMapThoughTheBufferLiv
   EXPECT_EQ(drain(buffer).size(), 1u);
 }
 
-TEST_F(PerfEventArrayLiveTest, DestroyingABufferThatWasSetLeavesItsEntryUntilUnset) {
+TEST_F(PerfEventArrayLiveTest, DestroyingSetBufferLeavesEntryUntilUnset) {
   {
     auto buffer = must(PerfEventArrayBuffer::open(cpu(), 1));
     must(array().set(cpu(), buffer.fd()));
@@ -186,7 +186,7 @@ TEST_F(PerfEventArrayLiveTest, DestroyingABufferThatWasSetLeavesItsEntryUntilUns
   EXPECT_EQ(emit(8), -ENOENT);
 }
 
-TEST_F(PerfEventArrayLiveTest, SetReplacesTheEntryAndLeavesTheOldRingToItsOwner) {
+TEST_F(PerfEventArrayLiveTest, SetLeavesReplacedRingToItsOwner) {
   auto first = open();  // a buffer of the other kind
   auto second = must(PerfEventArrayBuffer::open(cpu(), 4));
   EXPECT_EQ(emit(8), 0);
@@ -293,7 +293,7 @@ TEST_F(PinTest, APathThatIsNotOnABpffsIsToldApart) {
 }
 
 // bpffs reserves names with dots.
-TEST_F(PinTest, ANameWithADotIsRefusedAndTheAdviceSaysSo) {
+TEST_F(PinTest, NameWithDotIsRefusedWithAdvice) {
   const std::string said =
       with_bpffs([&] { return report(array().pin(path("events.1").c_str())); });
   EXPECT_THAT(said,

@@ -130,7 +130,7 @@ TEST_F(LiveRingSetTest, KeysAheadOfTheClockHoldNothingUp) {
   EXPECT_EQ(set.merge_counts().late, 0U);
 }
 
-TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndLost) {
+TEST_F(LiveRingSetTest, EachAttemptIsDeliveredOrLost) {
   RingSet set = open_set(with(1));
   const auto too_many = static_cast<std::uint32_t>(capacity(os::page_size(), kPayload) + 37);
   std::uint64_t accepted = 0;
@@ -151,7 +151,7 @@ TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndLost) {
 }
 
 // K16. C5: ring by ring, although no Lost reports the losses after a ring's last record.
-TEST_F(LiveRingSetTest, AttemptedIsDeliveredAndWhatTheKernelHasCounted) {
+TEST_F(LiveRingSetTest, KernelCountsEachUndeliveredRecord) {
   RingSet set = open_set(with(1));
   if (!set.lost()) GTEST_SKIP() << "PERF_FORMAT_LOST is of Linux 6.0";
   EXPECT_EQ(set.lost(), 0U);
@@ -212,7 +212,7 @@ TEST_F(LiveRingSetTest, StopEndsTheLoop) {
 }
 
 // W28: while the mode changes all the time, every record is delivered, within the latency.
-TEST_F(LiveRingSetTest, WithALatencyNothingIsStuckWhileWakeupsComeAndGo) {
+TEST_F(LiveRingSetTest, SwitchingWakeupsLeavesNoRecordStuck) {
   RingSet set = open_set(with(64, 500us));
   std::uint64_t sent = 0;
   int switches = 0;
@@ -318,7 +318,7 @@ TEST_F(LiveHotplugTest, AUeventRevivesItsCpu) {
 }
 
 // W38
-TEST_F(LiveHotplugTest, ACpuGoesAndComesBack) {
+TEST_F(LiveHotplugTest, CpuDeliversAgainAfterGoingOffline) {
   if (std::getenv("PERFRING_OFFLINE_CPU") == nullptr) {
     GTEST_SKIP() << "PERFRING_OFFLINE_CPU is not set: it takes a CPU offline, which stops others";
   }

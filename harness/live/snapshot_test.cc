@@ -135,7 +135,7 @@ class SnapshotUnderWayTest : public SnapshotTest {
 };
 
 // W35
-TEST_F(SnapshotUnderWayTest, CopiesAreWholeAndLoseNothing) {
+TEST_F(SnapshotUnderWayTest, CopiesDuringWritesAreComplete) {
   OverwritableRing ring = open_other(4);
   std::uint64_t newest = 0;
   std::uint64_t events = 0;

@@ -106,7 +106,7 @@ TEST_F(LiveWaiterTest, AFlagThatAnotherTookDelaysByTheLongestWait) {
   EXPECT_EQ(drained(), 1U);
 }
 
-TEST_F(LiveWaiterTest, ARecordBelowTheWatermarkIsDelayedByTheLongestWait) {
+TEST_F(LiveWaiterTest, RecordBelowWatermarkWaitsForTimeout) {
   buffer_.emplace(open(PerfBufferOptions{.page_count = 1, .wakeup_watermark = 1024}));
   waiter_.emplace(must(Waiter::create(20ms)));
   must(waiter_->add(buffer_->fd()));
@@ -137,7 +137,7 @@ TEST_F(LiveWaiterTest, EveryRingsRecordsAreReadAfterAnyReport) {
     EXPECT_EQ(drained(), 1U);                \
   } while (false)
 
-TEST_F(LiveWaiterTest, InAnotherEpollEachRecordIsReportedAndRead) {
+TEST_F(LiveWaiterTest, OuterEpollReportsEachRecord) {
   must(waiter_->add(buffer_->fd()));
   emit_one();
   const os::Fd outer{::epoll_create1(EPOLL_CLOEXEC)};
@@ -190,7 +190,7 @@ TEST_F(LiveWaiterTest, AnEpollThatWatchesAnewDoesSoBeforeTheRead) {
   EXPECT_EQ(drained(), 1U);
 }
 
-TEST_F(LiveWaiterTest, InAPollEachRecordIsReportedAndRead) {
+TEST_F(LiveWaiterTest, PollReportsEachRecord) {
   must(waiter_->add(buffer_->fd()));
   waiter_->poll();
   for (int i = 0; i < 10; ++i) {
@@ -201,7 +201,7 @@ TEST_F(LiveWaiterTest, InAPollEachRecordIsReportedAndRead) {
   }
 }
 
-TEST_F(LiveWaiterTest, InAnIoUringEachRecordIsReportedAndRead) {
+TEST_F(LiveWaiterTest, IoUringReportsEachRecord) {
   auto uring = Uring::open();
   if (!uring) GTEST_SKIP() << "no io_uring";
   must(waiter_->add(buffer_->fd()));

@@ -67,7 +67,7 @@ bool selected(int fd, bool for_writing = false) {
 }
 
 // K26, W22
-TEST_F(WaitingTest, PollAndSelectSeeWhatWasThereAndWhatCame) {
+TEST_F(WaitingTest, PollOrSelectSeesEachRecordOnce) {
   auto buffer = open();
   for (const auto sees : {+[](int fd) { return polled(fd); }, +[](int fd) { return ppolled(fd); },
                           +[](int fd) { return selected(fd); }}) {
@@ -81,7 +81,7 @@ TEST_F(WaitingTest, PollAndSelectSeeWhatWasThereAndWhatCame) {
 }
 
 // K58
-TEST_F(WaitingTest, OnItsCpuAWakeupIsMadeBeforeTheHelperReturnsOrBeforeASleepEnds) {
+TEST_F(WaitingTest, WakeupOnOwnCpuComesBeforeSleepEnds) {
   constexpr int kOutputs = 3000;
   const OnCpu on_cpu{cpu()};
   auto buffer = open();
@@ -135,7 +135,7 @@ TEST_F(WaitingTest, EpollModTakesTheFlag) {
 }
 
 // K28, W22
-TEST_F(WaitingTest, EpollOneShotLosesWhatCameBeforeItWasArmedAgain) {
+TEST_F(WaitingTest, EpollOneShotMissesRecordsBeforeRearming) {
   auto buffer = open();
   const Epoll epoll;
   emit_one();
@@ -182,7 +182,7 @@ TEST_F(WaitingTest, ARecordWakesOneOfTwoBlockedWaiters) {
 }
 
 // K28, W22
-TEST_F(WaitingTest, AnOuterEpollReportsEachRecordAndTheInnerIsSilent) {
+TEST_F(WaitingTest, OuterEpollTakesReportsFromInner) {
   auto buffer = open();
   const Epoll inner;
   const Epoll outer;
@@ -266,7 +266,7 @@ TEST_F(UringTest, AMultishotOnAnEpollReportsEachRecord) {
 }
 
 // W23: the io_uring is closed but still mapped, so the kernel keeps its poll.
-TEST_F(UringTest, AMultishotOfARingThatWasClosedTakesTheFlagFromOthers) {
+TEST_F(UringTest, MultishotOfClosedRingTakesFlagFromOthers) {
   const OnCpu on_cpu{cpu()};  // so that a wakeup precedes the helper's return (K58)
   auto buffer = open();
   uring_->poll(buffer.fd(), IORING_POLL_ADD_MULTI);
@@ -279,7 +279,7 @@ TEST_F(UringTest, AMultishotOfARingThatWasClosedTakesTheFlagFromOthers) {
 }
 
 // W22
-TEST_F(WaitingTest, ASignalComesForEachWakeupAndLeavesTheFlag) {
+TEST_F(WaitingTest, SignalForEachWakeupLeavesFlagSet) {
   auto buffer = open(8);
   const int signal = SIGRTMIN;
   sigset_t set;

@@ -106,7 +106,7 @@ std::string comparable(const std::string& text) {
   return std::regex_replace(text, std::regex{"0x[0-9a-f]+| +"}, " ");
 }
 
-TEST(GoldenTest, EachTraceEqualsTheKeptOneAndEachKeptOneIsATrace) {
+TEST(GoldenTest, TracesMatchGoldenFile) {
   auto kept = kept_traces();
   for (const auto& [name, text] : golden_traces()) {
     EXPECT_EQ(comparable(kept[name]), comparable(text)) << name;

@@ -97,7 +97,7 @@ TEST(ProtocolLongTest, ExecutionsAreAsManyAsGenMcCounts) {
   EXPECT_EQ(explored(longer, 8, false).executions, 42879u);
 }
 
-TEST(ProtocolLongTest, TwelveRecordsAndDrainsHoldNoViolation) {
+TEST(ProtocolLongTest, TwelveDrainsHaveNoViolation) {
   for (const auto form : {Protocol::Form::A, Protocol::Form::B}) {
     Protocol options;
     options.form = form;

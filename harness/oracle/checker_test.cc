@@ -52,7 +52,7 @@ TEST_F(CheckerTest, AnUnpublishedSampleViolatesNoInvention) {
 }
 
 // The record was published, but data_head had gone back by the time the drain began.
-TEST_F(CheckerTest, ASampleBeyondADataHeadThatWentBackViolatesNoInvention) {
+TEST_F(CheckerTest, SamplePastHeadThatWentBackViolatesNoInvention) {
   ring_.write(36);
   ring_.write(36);
   ring_.ledger.note_publication(96);
@@ -65,7 +65,7 @@ TEST_F(CheckerTest, ASampleBeyondADataHeadThatWentBackViolatesNoInvention) {
 
 // data_head goes back after the drain has read it: the drain still delivers the records up to the
 // old value.
-TEST_F(CheckerTest, ADataHeadThatGoesBackInADrainTakesNothingFromIt) {
+TEST_F(CheckerTest, HeadThatGoesBackDuringDrainLosesNothing) {
   ring_.write(36);
   ring_.write(36);
   ring_.ledger.note_publication(96);
@@ -150,7 +150,7 @@ TEST_F(CheckerTest, SwappedRecordsViolateOrder) {
 
 // The sample still counts as skipped, not as overwritten, if the callback finishes with it before
 // the other sample comes.
-TEST_F(CheckerTest, SwappedRecordsViolateOrderAlsoAfterFinishedWith) {
+TEST_F(CheckerTest, SwappedRecordsViolateOrderEvenIfFinished) {
   for (int i = 0; i < 2; ++i) ring_.write(36);
   ring_.checker.begin_drain();
   ring_.checker.check_delivery(ring_.sample_at(48, 36));
@@ -186,7 +186,7 @@ TEST_F(CheckerTest, ASoundRecordDeliveredAsBadSizeViolatesIntact) {
   expect(Invariant::intact);
 }
 
-TEST_F(CheckerTest, ASoundRecordDeliveredAsBadSampleViolatesIntact) {
+TEST_F(CheckerTest, SoundRecordAsBadSampleViolatesIntact) {
   ring_.write(36);
   const Sample bytes = ring_.slices(0, 48);
   ring_.drain_to(48, Malformed{Defect::BadSample, bytes.head, bytes.tail});
@@ -207,7 +207,7 @@ TEST_F(CheckerTest, ASampleInTwoDrainsViolatesOnce) {
   expect(Invariant::once);
 }
 
-TEST_F(CheckerTest, ATailAheadOfTheDeliveredRecordsViolatesTailHonest) {
+TEST_F(CheckerTest, TailPastDeliveredRecordsViolatesTailHonest) {
   ring_.write(36);
   ring_.write(36);
   ring_.drain_to(96, ring_.sample_at(0, 36));
@@ -248,7 +248,7 @@ TEST_F(CheckerTest, TheWritersFaultsAreReportedToo) {
   expect(Invariant::no_early_release);
 }
 
-TEST_F(CheckerTest, BytesOverwrittenDuringTheCallbackViolateNoEarlyRelease) {
+TEST_F(CheckerTest, OverwriteDuringCallbackViolatesNoEarlyRelease) {
   ring_.write(36);
   const PerfEvent event = ring_.sample_at(0, 36);
   ring_.checker.begin_drain();
@@ -261,7 +261,7 @@ TEST_F(CheckerTest, BytesOverwrittenDuringTheCallbackViolateNoEarlyRelease) {
 }
 
 // Checks both slices of the sample.
-TEST_F(CheckerTest, AStraddlingSampleOverwrittenDuringTheCallbackViolatesNoEarlyRelease) {
+TEST_F(CheckerTest, OverwritingEitherSliceViolatesNoEarlyRelease) {
   const std::size_t at = HandRing::kSize - 24;  // 12 payload bytes before the ring's end, 24 after
                                                 // it
   for (const std::size_t offset : {at + 12, HandRing::kSize - 1, std::size_t{0}, std::size_t{23}}) {

@@ -34,7 +34,7 @@ class DrainWatchTest : public ::testing::Test {
   DrainWatch watch_{ring_.page, ring_.data};
 };
 
-TEST_F(DrainWatchTest, ADrainOfHostileBytesWithinTheRulesHasNoViolation) {
+TEST_F(DrainWatchTest, LegalDrainOfHostileBytesHasNoViolation) {
   drain(40, 4096, ring_.slices(12, 4), Lost{7});
   drain(24, 40, malformed(Defect::BadSample, 16), malformed(Defect::UnexpectedType, 8));
   drain(4096, 4096, malformed(Defect::BadSize, 4096, 64));
@@ -123,7 +123,7 @@ TEST_F(DrainWatchTest, TheTailMovesByWhatWasDeliveredAtTheLeast) {
 }
 
 // data_tail must not move in a drain, not even by the events already delivered.
-TEST_F(DrainWatchTest, ATailThatMovesBetweenTwoEventsViolatesTailHonest) {
+TEST_F(DrainWatchTest, TailMovingBetweenEventsViolatesTailHonest) {
   watch_.begin_drain();
   watch_.check_event(Lost{1});
   EXPECT_FALSE(watch_.violation().has_value());
@@ -153,7 +153,7 @@ TEST_F(DrainWatchTest, TheTailLeavesTheGridForBadPositionsOnly) {
   expect(Invariant::tail_honest);
 }
 
-TEST_F(DrainWatchTest, ATailThatMovesWithoutAnEventViolatesTailHonest) {
+TEST_F(DrainWatchTest, TailMovingWithoutEventViolatesTailHonest) {
   drain(8, 4096);
   expect(Invariant::tail_honest);
 }

@@ -45,7 +45,7 @@ TEST(LedgerRefusalTest, ARefusalCountsTheSpaceOfALost) {
 
 // K41: an output that has not read data_tail found the ring paused. An interrupt may have resumed
 // the ring since.
-TEST(LedgerRefusalTest, ARefusalWithoutAReadOfDataTailNeedsAPausedRing) {
+TEST(LedgerRefusalTest, RefusalWithoutTailReadNeedsPausedRing) {
   const Ledger ledger = ring_of_4096();
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4}), "refused, though the ring is not paused");
   EXPECT_EQ(ledger.unjustified_refusal({.length = 4, .paused = true}), std::nullopt);
@@ -79,7 +79,7 @@ TEST(LedgerRefusalTest, AnAttemptRefusedWithFreeSpaceViolatesNoLoss) {
   EXPECT_EQ(found_of_a_refusal(not_read), "refused, though the ring is not paused");
 }
 
-TEST(LedgerRefusalTest, AnAttemptRefusedByAFullOrPausedRingIsNoViolation) {
+TEST(LedgerRefusalTest, RefusalByFullOrPausedRingIsNoViolation) {
   Ledger full = ring_of_4096();
   accept(full, 4068, 0, 4080);
   full.begin_attempt({1, 0, 4});

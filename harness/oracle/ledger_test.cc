@@ -66,7 +66,7 @@ TEST(LedgerTest, PublishedFollowsADataHeadThatGoesBackward) {
   EXPECT_EQ(ledger.published(), 0x100000020U);
 }
 
-TEST(LedgerTest, ALossIsReportedOnceAndExactly) {
+TEST(LedgerTest, MisreportedLossViolatesNoLoss) {
   Ledger twice = ring_of_4096();
   refuse(twice);
   accept(twice, 4, 0, 40, 2);
@@ -103,7 +103,7 @@ TEST(LedgerTest, ANestedLostOfAnotherCountIsAViolation) {
   }
 }
 
-TEST(LedgerTest, AReturnCodeThatTheTracepointsContradictIsAViolation) {
+TEST(LedgerTest, ReturnCodeMustMatchTracepoints) {
   Ledger accepted = ring_of_4096();
   accepted.begin_attempt({0, 0, 4});
   accepted.end_attempt(0);
@@ -171,7 +171,7 @@ TEST(LedgerTest, KeepsRecordsInOrderHoweverManyThereAre) {
   EXPECT_EQ(ledger.pending(), 1000 - popped);
 }
 
-TEST(LedgerTest, ContainsComparesSequenceAndStream) {
+TEST(LedgerTest, ContainsComparesIdentity) {
   Ledger ledger = ring_of_4096();
   ledger.begin_attempt({5, 1, 4});
   ledger.note_reservation(0, 16, 0);
@@ -183,7 +183,7 @@ TEST(LedgerTest, ContainsComparesSequenceAndStream) {
 }
 
 // A faulty kernel may publish a record before its LOST is written.
-TEST(LedgerTest, ALostReportedAfterItsRecordWasPoppedChangesNoOther) {
+TEST(LedgerTest, LostReportedAfterPopChangesNoOtherRecord) {
   Ledger ledger{std::uint64_t{1} << 20, Ledger::Keep::Records};
   refuse(ledger);
   ledger.begin_attempt({0, 0, 4});

@@ -83,7 +83,7 @@ TEST_F(CheckerOverwrittenTest, OversizePayloadsAreMalformed) {
 }
 
 // K7, K10: a record that is never delivered overwrites the record that the callback is reading.
-TEST_F(CheckerOverwrittenTest, ASampleThatASpillOverwritesDuringTheCallbackIsNoViolation) {
+TEST_F(CheckerOverwrittenTest, SpillDuringCallbackIsNoViolation) {
   ring_.write(36);
   const PerfEvent event = ring_.sample_at(0, 36);
   ring_.checker.begin_drain();
@@ -166,7 +166,7 @@ TEST_F(CheckerOverwrittenTest, ASampleBehindAnOverwrittenLostIsDue) {
 }
 
 // A consumer that has lost the record boundaries may skip to the next record.
-TEST_F(CheckerOverwrittenTest, ADrainThatStartsWithinARecordStaysDesynchronized) {
+TEST_F(CheckerOverwrittenTest, DrainFromMidRecordMayStayDesynchronized) {
   ring_.write(65533);
   ring_.write(36);
   const Sample first = ring_.slices(0, 24);
@@ -189,7 +189,7 @@ std::optional<Violation> violation_of(Defect defect, std::size_t size) {
   return ring->checker.violation();
 }
 
-TEST(CheckerOversizeTest, AnOversizePayloadIsABadSampleOfItsTruncatedSize) {
+TEST(CheckerOversizeTest, OversizePayloadIsBadSampleOfTruncatedSize) {
   EXPECT_FALSE(violation_of(Defect::BadSample, 16).has_value());
   for (const auto& [defect, size] :
        {std::pair{Defect::BadSample, 8U}, {Defect::BadLost, 16U}, {Defect::UnexpectedType, 16U}}) {

@@ -90,7 +90,7 @@ TEST(OraclePayloadTest, ASampleClaimsThePayloadThatItHolds) {
 }
 
 // Machines of one byte order write the same bytes: sequence, length, stream, then a body.
-TEST(OraclePayloadTest, EachByteIsDeterminedByIdentityAndPlace) {
+TEST(OraclePayloadTest, IdentityIsWrittenInGivenByteOrder) {
   const std::vector<int> little{2, 1, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0};
   const std::vector<int> big{1, 2, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 3};
   for (const auto& [order, head] :
@@ -222,7 +222,7 @@ TEST_F(StreamCheckerTest, ASampleOfAnUnknownStreamViolatesNoInvention) {
   expect(one_, Invariant::no_invention);
 }
 
-TEST_F(StreamCheckerTest, ASampleTooShortToNameItsStreamViolatesNoInvention) {
+TEST_F(StreamCheckerTest, SampleTooShortForStreamViolatesNoInvention) {
   drain(one_, ring_.slices(0, 12));
   expect(one_, Invariant::no_invention);
 }
@@ -253,7 +253,7 @@ TEST_F(StreamCheckerTest, AnEarlierRecordViolatesOrder) {
 }
 
 // These numbers become small, or equal, when truncated to 32 bits.
-TEST_F(StreamCheckerTest, SequencesAndCountsHave64Bits) {
+TEST_F(StreamCheckerTest, NumbersHave64Bits) {
   constexpr std::uint64_t kFar = std::uint64_t{1} << 32;
   drain(one_, Lost{kFar}, sample(kFar), sample(kFar + 1));
   StreamChecker fewer = one_;

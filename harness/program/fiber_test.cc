@@ -17,7 +17,7 @@
 namespace perfring {
 namespace {
 
-TEST(FiberTest, RunsUntilItSuspendsAndGoesOnWhenResumed) {
+TEST(FiberTest, ResumeContinuesWhereFiberSuspended) {
   std::string trace;
   Fiber* self = nullptr;
   Fiber fiber{[&] {

@@ -40,7 +40,7 @@ TEST(PowerOfTwoTest, AcceptsPowersUpToTheMost) {
   }
 }
 
-TEST(SecondsTest, AcceptsWhatIsAboveZeroAndAtMostADay) {
+TEST(SecondsTest, AcceptsPositiveUpToOneDay) {
   for (const char* text : {"0.25", "86400", "1e-9"}) EXPECT_EQ(said(seconds(), text), "") << text;
   for (const char* text : {"", "0", "-1", "nan", "inf", "86401", "1s", "1e99", " 1"}) {
     EXPECT_THAT(said(seconds(), text), HasSubstr("a number of seconds above 0")) << text;
@@ -53,7 +53,7 @@ TEST(OneOfTest, ARefusalNamesTheChoices) {
   EXPECT_EQ(said(one_of({"A", "B"}), ""), "'' is not accepted: give one of A, B");
 }
 
-TEST(OneOfManyTest, ARefusalNamesTheThreeNearestAndWhatPrintsAll) {
+TEST(OneOfManyTest, RefusalSuggestsThreeNearestNames) {
   const CLI::Validator names = one_of_many({"q", "abcxyf", "abcdef", "xyz", "abxdef"}, "p --list");
   EXPECT_EQ(said(names, "abcdef"), "");
   EXPECT_EQ(

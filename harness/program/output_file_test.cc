@@ -102,7 +102,7 @@ TEST_F(WriteOutputTest, AFileThatCannotBeReplacedStaysAsItWas) {
   EXPECT_EQ(files(), 1) << "nothing else is left";
 }
 
-TEST_F(WriteOutputTest, ANewFileHasTheOldOnesModeAndLinks) {
+TEST_F(WriteOutputTest, WritesThroughSymlinkKeepingMode) {
   const std::string old = holding("old", "a longer text than the new one", 0604);
   fs::create_symlink("old", path("link"));
   ASSERT_TRUE(write_output("--to", path("link"), "new").has_value());
@@ -243,7 +243,7 @@ TEST_F(GrowingFileTest, WhatWasWrittenAfterItWasOpenedStays) {
   EXPECT_EQ(text_of(path("x")), "of value");
 }
 
-TEST_F(GrowingFileTest, ALinkIsReplacedAndItsFileIsNot) {
+TEST_F(GrowingFileTest, ReplacesSymlinkNotItsTarget) {
   const std::string target = holding("target", "of value");
   fs::create_symlink("target", path("x"));
   EXPECT_EQ(grow(path("x"), "text"), "");

@@ -29,7 +29,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(CountedTest, OneIsSingularAndAllElseIsPlural) {
+TEST(CountedTest, OnlyOneIsSingular) {
   EXPECT_EQ(counted(0, "record"), "0 records");
   EXPECT_EQ(counted(1, "record"), "1 record");
   EXPECT_EQ(counted(2, "record"), "2 records");
@@ -105,7 +105,7 @@ TEST(ReadInputTest, ReadsUpToTheLimit) {
   EXPECT_EQ(read_input("--file", file_of(std::string(kMiB, 'x')))->size(), kMiB);
 }
 
-TEST(ReadInputTest, RefusesWithTheOptionTheFileAndTheReason) {
+TEST(ReadInputTest, RefusalSaysWhatIsWrongWithFile) {
   const std::string large = file_of(std::string(kMiB + 1, 'x'));
   EXPECT_EQ(read_input("--file", large).error(),
             "--file: '" + large + "' is larger than 1 MiB: give a smaller file");
@@ -174,7 +174,7 @@ TEST(PrintableTest, BytesThatATerminalActsOnAreEscaped) {
   for (const auto& [text, shown] : cases) EXPECT_EQ(printable(text), shown);
 }
 
-TEST(InQuotesTest, ControlCharactersAreEscapedAndLongTextIsCut) {
+TEST(InQuotesTest, QuotedTextIsPrintableWithBoundedLength) {
   EXPECT_EQ(in_quotes("a\nb"), "'a\\x0ab'");
   EXPECT_EQ(in_quotes(std::string(201, 'x')), "'" + std::string(200, 'x') + "...'");
 }
@@ -195,7 +195,7 @@ TEST(ShellWordTest, AShellReadsTheTextBack) {
   }
 }
 
-TEST(ShellWordTest, ControlCharactersAreWrittenAsEscapesThatBashReadsBack) {
+TEST(ShellWordTest, BashReadsBackEscapedControlCharacters) {
   const std::string text = "x\x1b]0;it's\a\n7\xff";
   const std::string word = shell_word(text);
   EXPECT_EQ(printable(word), word);
@@ -266,7 +266,7 @@ TEST(StopOnSignalsTest, ASecondSignalEndsTheProgramButNotAHangUp) {
       << "it came while the verdict waited for a reader";
 }
 
-TEST(ChildProcessTest, BothOutputsAndTheExitCodeAreCollected) {
+TEST(ChildProcessTest, CollectsBothOutputsWithExitCode) {
   const Ended ended = shell("echo to out; echo to err >&2; exit 7");
   EXPECT_EQ(ended.exit_code, 7);
   EXPECT_EQ(ended.out, "to out\n");
@@ -280,7 +280,7 @@ TEST(ChildProcessTest, OutputBeyondAPipesCapacityIsCollected) {
   EXPECT_EQ(ended.err.size(), 300000u);
 }
 
-TEST(ChildProcessTest, ProcessesThatShareAnOutputDoNotOverwriteEachOther) {
+TEST(ChildProcessTest, SharedOutputIsNotOverwritten) {
   const Ended ended = shell(
       "count() { n=0; while [ $n -lt 5000 ]; do echo line; n=$((n + 1)); done; }; "
       "count & count & wait");
@@ -301,12 +301,12 @@ TEST(ChildProcessTest, ASignalThatEndsTheChildIsItsExitCode) {
   EXPECT_EQ(shell("kill -TERM $$").exit_code, 128 + SIGTERM);
 }
 
-TEST(ChildProcessTest, AProgramThatDoesNotExistThrowsAndOneThatIsNotInPathIs127) {
+TEST(ChildProcessTest, MissingProgramThrowsOrExits127) {
   EXPECT_THROW(run_child({"/nowhere/program"}), std::system_error);
   EXPECT_EQ(run_child({"/usr/bin/env", "no-such-program"}).exit_code, 127);
 }
 
-TEST(ChildProcessTest, AChildThatIsGivenUpIsKilledAndLeavesItsOutput) {
+TEST(ChildProcessTest, KillingAbandonedChildKeepsItsOutput) {
   ChildProcess child{{"/bin/sh", "-c", "echo begun >&2; exec sleep 600"}};
   const Ended ended = child.wait([&] { return !child.errors().empty(); });
   EXPECT_EQ(ended.exit_code, 128 + SIGKILL);
@@ -404,7 +404,7 @@ TEST(ForkedChildTest, ThrowsIfTheProcessCannotBeCopied) {
   EXPECT_EQ(WEXITSTATUS(ForkedChild{fork_beyond_the_limit}.wait()), 7);
 }
 
-TEST(ReplayCommandTest, TheCommentSaysForWhichVersionAndCommit) {
+TEST(ReplayCommandTest, CommentIdentifiesBuild) {
   EXPECT_EQ(replay_command("sim --seed 1"), "perfring sim --seed 1  # perfring " PERFRING_VERSION);
   ::setenv("PERFRING_COMMIT", "a1b2c3d", 1);
   EXPECT_EQ(replay_command("sim --seed 1", "saved"),

@@ -103,7 +103,7 @@ void set_size(std::vector<std::byte>& record, std::size_t size) {
   if (record.size() >= sizeof(perf_event_header)) std::memcpy(&record[6], &value, sizeof value);
 }
 
-TEST_F(RecordVectorsTest, RecordsCutAtAnyLengthAreDecodedWithinTheirBytes) {
+TEST_F(RecordVectorsTest, DecodingTruncatedRecordStaysInBounds) {
   Guarded memory{{}};
   for (const Vector& vector : vectors_) {
     if (vector.is_read) continue;
@@ -142,7 +142,7 @@ TEST_F(RecordVectorsTest, ASampleThatIsCutIsMalformed) {
   }
 }
 
-TEST_F(RecordVectorsTest, RecordsWithADamagedWordAreDecodedWithinTheirBytes) {
+TEST_F(RecordVectorsTest, DecodingDamagedRecordStaysInBounds) {
   Guarded memory{{}};
   for (const Vector& vector : vectors_) {
     if (vector.is_read) continue;
@@ -249,7 +249,7 @@ TEST(PerfDataTest, AReadThatFailsIsNotTheEndOfTheFile) {
   EXPECT_THROW(source->read(0, room), std::system_error);
 }
 
-TEST(PerfDataTest, AFileCutOffAnywhereIsRefusedOrReportedAsCutOff) {
+TEST(PerfDataTest, TruncatedFileIsRefusedOrReportedAsCutOff) {
   const std::string file = file_of(kEvents, records());
   const std::size_t begin = file.size() - records().size();
   for (std::size_t size = 0; size < file.size(); ++size) {

@@ -163,7 +163,7 @@ struct ReadsBehindLater : CheckedMemory {
   }
   static inline int reads = 0;
 };
-TEST(ScriptRunTest, FindsAReadOutsideTheRingAfterAnInterruptedCallback) {
+TEST(ScriptRunTest, FindsOutsideReadAfterInterruptedCallback) {
   ReadsBehindLater::reads = 0;
   // Two sizes, so that the drain does not read the second record before it delivers the first.
   expect_begins(
@@ -222,7 +222,7 @@ TEST(ScriptRunTest, ADeadProducerPublishesNothingMore) {
   EXPECT_EQ(runner.ring().page().data_head, 16U);
 }
 
-TEST(ScriptRunTest, AProducerThatDiesAtItsFirstMomentHasReservedNothing) {
+TEST(ScriptRunTest, ProducerDyingAtFirstMomentReservesNothing) {
   ScriptRunner<> runner{{}};
   runner.run(script::parse_script("output 4\n> at 0 die\n")->steps);
   EXPECT_EQ(runner.ledger().position(), 0U);

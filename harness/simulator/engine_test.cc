@@ -82,7 +82,7 @@ TEST(EngineTest, ASleeperBesideARecordAtTheEndIsAViolation) {
 
 // Only one thing excuses the kernel: a record that an interrupt added to an output that was
 // refused.
-TEST(SiteTest, TheKernelsOwnGapExcusesASleeperUntilTheNextDrain) {
+TEST(SiteTest, KernelGapExcusesSleeperUntilNextDrain) {
   static_cast<void>(found([](Silent& writer) {
     writer.begin();
     writer.begin();
@@ -94,7 +94,7 @@ TEST(SiteTest, TheKernelsOwnGapExcusesASleeperUntilTheNextDrain) {
   }));
 }
 
-TEST(SiteTest, ANestedOutputExcusesNoSleeperIfTheOuterIsAccepted) {
+TEST(SiteTest, AcceptedOuterOutputExcusesNoSleeper) {
   static_cast<void>(found([](Silent& writer) {
     writer.begin();
     writer.begin();
@@ -142,7 +142,7 @@ TEST(HostileJudgeTest, ATailPastTheHeadThatTheDrainReadIsAViolation) {
   }
 }
 
-TEST(SchedulerTest, AnExceptionOfATaskEndsTheRunAndIsThrown) {
+TEST(SchedulerTest, RunRethrowsExceptionThrownByTask) {
   Scheduler scheduler{1, 4};
   int turns = 0;
   std::vector<Task*> tasks(2);
@@ -159,7 +159,7 @@ TEST(SchedulerTest, AnExceptionOfATaskEndsTheRunAndIsThrown) {
   EXPECT_EQ(turns, 10);
 }
 
-TEST(SchedulerTest, AnExceptionBeforeATurnEndsTheRunAndIsThrown) {
+TEST(SchedulerTest, RunRethrowsExceptionThrownBeforeTurn) {
   Scheduler scheduler{1, 4};
   Task* self = nullptr;
   int turns = 0;
@@ -237,7 +237,7 @@ TEST(PoisonMapTest, AReadOfASliceAfterItsDrainEndsTheProgram) {
   }
 }
 
-TEST(PoisonMapTest, AReadOfEitherPieceOfASliceThatWrapsEndsTheProgramAfterItsDrain) {
+TEST(PoisonMapTest, ReadOfWrappedSliceAfterDrainEndsProgram) {
   OneRecord ring{4096 - 24};
   ring.write();
   const Sample kept = ring.drain();
@@ -261,7 +261,7 @@ TEST(PoisonMapTest, AReadBeyondTheRecordsEndsTheProgram) {
   }
 }
 
-TEST(PoisonMapTest, EveryLapOfTheRingCanBeWrittenAndRead) {
+TEST(PoisonMapTest, EveryLapOfRingIsUsable) {
   OneRecord ring;
   for (int i = 0; i < 1000; ++i) {
     ring.write();

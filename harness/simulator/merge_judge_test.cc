@@ -109,7 +109,7 @@ TEST_F(MergeOrderTest, OnlySomeMayBeLate) {
       << "a clock that went back";
 }
 
-TEST_F(MergeOrderTest, EqualKeysComeByRingAndPlace) {
+TEST_F(MergeOrderTest, EqualKeysComeByRingThenPosition) {
   constexpr std::uint64_t kWrap = ~std::uint64_t{0} - 15;
   const auto at = [this](std::size_t ring, std::uint64_t position) {
     return comes({.key = 50, .published = 50, .position = position}, false, ring);

@@ -26,7 +26,7 @@ std::string error_of(std::string_view text) {
   return parsed ? std::string{} : parsed.error();
 }
 
-TEST(SettingsTest, LinesOfNameAndValueAreParsedAndTheLastCounts) {
+TEST(SettingsTest, LastLineForSettingWins) {
   const auto parsed =
       parse_settings("# a comment\n\n cpus 3 # and another\r\npages\t8\ncpus 4", "x");
   ASSERT_TRUE(parsed.has_value()) << parsed.error();
@@ -57,7 +57,7 @@ TEST(SettingsTest, AnImpossibleValueIsNamedWithItsLine) {
   EXPECT_THAT(impossible({.ring{.events = 2}}), HasSubstr("the ring: it must have one event"));
 }
 
-TEST(SettingsTest, SettingsThatExcludeEachOtherAreNamedWithTheReason) {
+TEST(SettingsTest, ConflictingSettingsAreNamedWithReason) {
   const std::pair<const char*, const char*> cases[] = {
       {"payload_min 9\npayload_max 8", "payload_min: 9 exceeds payload_max, 8"},
       {"pages 1\npayload_max 4096",
@@ -119,7 +119,7 @@ TEST(SettingsTest, ARingHasWakeupEventsOrAWatermark) {
 
 constexpr std::uint64_t kSeeds = 5000;
 
-TEST(RandomSettingsTest, EachSeedGivesPossibleSettingsWithinTheirRanges) {
+TEST(RandomSettingsTest, EachSeedGivesPossibleSettings) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const RunSettings settings = random_settings(seed);
     ASSERT_EQ(impossible(settings), "") << to_string(settings);
@@ -149,7 +149,7 @@ TEST(RandomSettingsTest, TheSameSeedGivesTheSameSettings) {
   EXPECT_NE(random_settings(7), random_settings(8));
 }
 
-TEST(RandomSettingsTest, OneByteMoreOfPayloadThanARingHoldsIsNotDrawnButOneLessIs) {
+TEST(RandomSettingsTest, LargestDrawnPayloadJustFitsRing) {
   std::uint64_t largest = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const RunSettings settings = random_settings(seed);

@@ -48,7 +48,7 @@ bool dies(const SimulationFault& fault) {
   return kPoisons && fault.poisoned;
 }
 
-TEST_P(SimulatedFaultTest, IsFoundByItsInvariantAndItsCheck) {
+TEST_P(SimulatedFaultTest, IsFoundByCheckOfItsInvariant) {
   ASSERT_STRNE(GetParam().message, "") << "any message would do";
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     if (dies(GetParam())) {

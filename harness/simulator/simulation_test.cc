@@ -114,14 +114,14 @@ TEST(SimulateTest, ARingOneByteShortRefusesTheSecondRecord) {
   EXPECT_GT(counts.received.delivered, 50U);
 }
 
-TEST(SimulateTest, OversizePayloadsAreMalformedOrOverwriteUnreadRecords) {
+TEST(SimulateTest, OversizePayloadsOverwriteUnreadRecords) {
   const Sum counts = sum(run("oversize", 1, 3'000'000));
   EXPECT_GT(counts.received.malformed, 0U);
   EXPECT_GT(counts.received.overwritten, 0U);
   EXPECT_GT(counts.received.delivered, 0U);
 }
 
-TEST(SimulateTest, AStormOfInterruptsNestsDeeperThanTheKernelTakes) {
+TEST(SimulateTest, InterruptStormExceedsKernelNestingLimit) {
   EXPECT_GT(sum(run("nested_storm", 1)).attempted.failed, 0U) << "EBUSY";
 }
 
@@ -141,7 +141,7 @@ TEST(SimulateTest, PositionsPassTheEndOf64BitsToo) {
   for (const CpuOutcome& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
 }
 
-TEST(SimulateTest, APausedRingRefusesAndCountsTheLosses) {
+TEST(SimulateTest, PausedRingReportsLosses) {
   EXPECT_GT(sum(run("pause", 1)).received.lost, 0U);
 }
 
@@ -150,7 +150,7 @@ TEST(SimulateTest, AWatermarkLeavesMostToTheTimeout) {
   EXPECT_LT(outcome.wakeups, outcome.drains / 2);
 }
 
-TEST(SimulateTest, AHostileRingDeliversMalformedAndOtherEvents) {
+TEST(SimulateTest, HostileRingDeliversNotOnlyMalformedEvents) {
   const SimulationOutcome outcome = run("hostile", 1);
   const Sum counts = sum(outcome);
   EXPECT_LE(counts.received.bytes, outcome.drains * 4096) << "of ring, not of positions";
@@ -172,7 +172,7 @@ TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
 // interrupt adds a record in between and the writer then finds the ring full, nobody announces that
 // record. A consumer that waits without a timeout sleeps until a record is accepted: forever, if
 // the ring stays full.
-TEST(SimulateTest, AConsumerWithoutTimeoutSleepsBesideTheKernelsGap) {
+TEST(SimulateTest, KernelGapKeepsConsumerWithoutTimeoutAsleep) {
   RunSettings settings = scenario_of("one_byte_short");
   settings.timeout = 0;
   const SimulationOutcome outcome = simulate({.seed = 1, .steps = 3'000'000, .settings = settings});
@@ -207,7 +207,7 @@ TEST(WorldTest, AnIllegalTransitionEndsTheProgram) {
 #endif
 }
 
-TEST(WorldTest, WritersAndConsumersEndInTheirPhases) {
+TEST(WorldTest, EachTaskEndsInItsPhase) {
   const bool writers_end[] = {false, true, true, true};
   const bool consumers_end[] = {false, false, true, true};
   for (const Phase phase : kPhases) {

@@ -39,7 +39,7 @@ TEST(LongestPayloadTest, IsTheLargestThatFitsBehindALost) {
   }
 }
 
-TEST(DrawSettingTest, CoversBothWordsAndEveryCrossing) {
+TEST(DrawSettingTest, CoversEveryCrossingOfBothWordSizes) {
   Random random{1};
   std::set<std::uint64_t> crossings;
   for (int i = 0; i < 1000; ++i) {

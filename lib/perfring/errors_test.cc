@@ -40,7 +40,7 @@ TEST(AyaPerfBufferTest, InvalidPageCount) {
   }
 }
 
-TEST(PerfBufferErrorTest, ARingAbove2GiBIsRefusedAndTheLimitNamed) {
+TEST(PerfBufferErrorTest, RingAbove2GiBErrorNamesLimit) {
   const std::size_t most = (std::size_t{1} << 31) / testing::page_size();
   for (const std::size_t count :
        {2 * most, std::size_t{1} << (std::numeric_limits<std::size_t>::digits - 1)}) {
@@ -80,7 +80,7 @@ struct Advice {
 
 class ExplainTest : public ::testing::TestWithParam<Advice> {};
 
-TEST_P(ExplainTest, NamesWhatWasAskedWhatWasSaidAndWhatToChange) {
+TEST_P(ExplainTest, ExplanationHasAllThreeParts) {
   const auto& [kind, error, request, change] = GetParam();
   const std::string text = PerfBufferError::at_failure(kind, code(error), 7, 64).explain();
   EXPECT_THAT(text, AllOf(HasSubstr("asked for: " + request),

@@ -33,7 +33,7 @@ class PerfBufferLifeTest : public ::testing::Test {
 
 // A forked child's copy shares the event with the parent's, and has no mapping of the ring (K36 of
 // the harness's facts): other memory may be mapped at its address there.
-TEST_F(PerfBufferLifeTest, AForkedChildsCopyLeavesTheParentsEventAndTheMemoryAlone) {
+TEST_F(PerfBufferLifeTest, ForkedCopyLeavesParentsBufferAlone) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   const int fd = buffer->fd();
@@ -83,7 +83,7 @@ TEST_F(PerfBufferLifeTest, ADrainInAForkedChildEndsItWithAnAssertion) {
 
 // A child that opens a buffer of its own and assigns it over the inherited one must disable and
 // unmap its own, and leave the parent's alone.
-TEST_F(PerfBufferLifeTest, AForkedChildMayAssignItsOwnBufferOverTheInheritedOne) {
+TEST_F(PerfBufferLifeTest, ForkedChildMayReplaceInheritedBuffer) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   const int inherited = buffer->fd();
@@ -114,7 +114,7 @@ TEST_F(PerfBufferLifeTest, AForkedChildMayAssignItsOwnBufferOverTheInheritedOne)
 }
 
 // One thread at a time, but not always the same one.
-TEST_F(PerfBufferLifeTest, ABufferMayBeDestroyedOnAnotherThreadThanItWasOpenedOn) {
+TEST_F(PerfBufferLifeTest, MayBeDestroyedOnAnotherThread) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   const int fd = buffer->fd();

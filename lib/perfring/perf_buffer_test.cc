@@ -64,7 +64,7 @@ TEST_F(PerfBufferTest, OpensABpfOutputEventOnOneCpuForAllProcesses) {
   EXPECT_EQ(kernel_.flags, 8UL) << "PERF_FLAG_FD_CLOEXEC";
 }
 
-TEST_F(PerfBufferTest, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
+TEST_F(PerfBufferTest, WatermarkReplacesWakeupPerRecord) {
   const auto ring = static_cast<std::uint32_t>(4 * kPage);
   // A watermark above the ring's size becomes that size: a 32-bit kernel takes 2^31 and more for a
   // negative number, and never wakes anybody (K30 of the harness's facts).
@@ -83,7 +83,7 @@ TEST_F(PerfBufferTest, AWatermarkTakesThePlaceOfOneWakeupForEachRecord) {
   }
 }
 
-TEST_F(PerfBufferTest, AWatermarkIsAtMostTheRingThatWasAskedForNotTheDefaultOne) {
+TEST_F(PerfBufferTest, WatermarkIsCappedAtRequestedRingSize) {
   ASSERT_TRUE(PerfBuffer::open(0, {.page_count = 1, .wakeup_watermark = 0xffff'ffff}).has_value());
   EXPECT_EQ(kernel_.event.wakeup_watermark, kPage);
 }
@@ -126,7 +126,7 @@ TEST_F(PerfBufferTest, TheDefaultIsTwoPages) {
 }
 
 // Braces are options: an empty pair is not a page count of 0.
-TEST_F(PerfBufferTest, BracesAreOptionsAndIntegersOfAnyTypePageCounts) {
+TEST_F(PerfBufferTest, BracedArgumentsAreOptionsNotPageCounts) {
   const auto pages = [](const std::expected<PerfBuffer, PerfBufferError>& buffer) {
     return FakeKernel::mapped_size(buffer.value().fd()) / kPage - 1;
   };
@@ -140,7 +140,7 @@ TEST_F(PerfBufferTest, BracesAreOptionsAndIntegersOfAnyTypePageCounts) {
   EXPECT_EQ(pages(PerfBuffer::open(0, std::uint8_t{128})), 128U);
 }
 
-TEST_F(PerfBufferTest, AnIntegerThatIsNoPageCountIsRefusedBeforeAnythingIsOpened) {
+TEST_F(PerfBufferTest, RefusesInvalidPageCountBeforeOpening) {
   constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
   const auto refused = [&](auto count) {
     const auto buffer = PerfBuffer::open(0, count);
@@ -185,7 +185,7 @@ struct Counter {
   int stop = 0;
 };
 
-TEST_F(PerfBufferTest, DrainsAndFoldsAsRingDoes) {
+TEST_F(PerfBufferTest, DrainsLikeRing) {
   auto buffer = PerfBuffer::open(0);
   ASSERT_TRUE(buffer.has_value());
   for (std::uint64_t i = 0; i < 6; ++i) emit(buffer->fd(), kPage, 2, 16 * i);
@@ -222,7 +222,7 @@ TEST_F(PerfBufferTest, DrainsAndFoldsAsRingDoes) {
   EXPECT_FALSE(buffer->readable());
 }
 
-TEST_F(PerfBufferTest, IsEnabledOnceMappedAndDisabledBeforeItIsNot) {
+TEST_F(PerfBufferTest, IsEnabledOnlyWhileMapped) {
   int fd = -1;
   {
     const auto buffer = PerfBuffer::open(0);
@@ -267,12 +267,12 @@ TEST_F(PerfBufferOpenFailureTest, AFailedOpenIsReported) {
   expect_error(Kind::OpenError, EACCES);
 }
 
-TEST_F(PerfBufferOpenFailureTest, AFailedMmapIsReportedAndTheEventClosed) {
+TEST_F(PerfBufferOpenFailureTest, FailedMmapClosesEvent) {
   kernel_.event_cannot_be_mapped = true;
   expect_error(Kind::MMapError, ENODEV);
 }
 
-TEST_F(PerfBufferOpenFailureTest, AFailedEnableIsReportedAndAllIsReleased) {
+TEST_F(PerfBufferOpenFailureTest, FailedEnableReleasesEverything) {
   kernel_.enable_errno = EPERM;
   expect_error(Kind::PerfEventEnableError, EPERM);
 }

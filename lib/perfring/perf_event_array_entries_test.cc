@@ -40,7 +40,7 @@ class PerfEventArrayBufferTest : public ::testing::Test {
   FakeKernel kernel_;
 };
 
-TEST_F(PerfEventArrayBufferTest, OpensTheEventOfItsCpuAndEntersItNowhere) {
+TEST_F(PerfEventArrayBufferTest, OpenLeavesMapUntouched) {
   const auto buffer = PerfEventArrayBuffer::open(3, 4);
   ASSERT_TRUE(buffer.has_value());
   EXPECT_EQ(kernel_.cpu, 3);
@@ -49,7 +49,7 @@ TEST_F(PerfEventArrayBufferTest, OpensTheEventOfItsCpuAndEntersItNowhere) {
   EXPECT_THAT(kernel_.calls, ElementsAre("open " + fd, "enable " + fd + ", mapped"));
 }
 
-TEST_F(PerfEventArrayBufferTest, TakesOptionsAndPageCountsAsAPerfBufferDoes) {
+TEST_F(PerfEventArrayBufferTest, OpensLikePerfBuffer) {
   ASSERT_TRUE(PerfEventArrayBuffer::open(1, {.page_count = 1, .wakeup_watermark = 100}));
   EXPECT_EQ(kernel_.event.wakeup_watermark, 100U);
   EXPECT_EQ(FakeKernel::mapped_size(PerfEventArrayBuffer::open(1, {})->fd()),
@@ -147,7 +147,7 @@ TEST_F(PerfEventArrayEntriesTest, UnsetEmptiesThatEntry) {
   EXPECT_THAT(kernel_.calls, ElementsAre("delete 0", "delete 3"));
 }
 
-TEST_F(PerfEventArrayEntriesTest, AnIndexThatTheMapDoesNotHaveIsRefusedBeforeTheKernelIsAsked) {
+TEST_F(PerfEventArrayEntriesTest, RejectsOutOfBoundsIndexWithoutSyscall) {
   for (const std::uint32_t index : {kEntries, kEntries + 1, 0xffff'ffffU}) {
     expect_out_of_bounds(array_->set(index, 5), index);
     expect_out_of_bounds(array_->unset(index), index);
@@ -161,7 +161,7 @@ TEST_F(PerfEventArrayEntriesTest, APinnedMapHasItsBoundsToo) {
   expect_out_of_bounds(array_->set(kEntries, 5), kEntries);
 }
 
-TEST_F(PerfEventArrayEntriesTest, FailuresNameTheCallTheIndexAndTheDescriptor) {
+TEST_F(PerfEventArrayEntriesTest, ErrorsNameFailedCallWithArguments) {
   kernel_.update_errno = EBADF;
   expect_call_failed(array_->set(2, -1), "bpf_map_update_elem", "index 2 with fd -1", EBADF);
   EXPECT_EQ(kernel_.updated.second, 0xffff'ffffU) << "the kernel is asked, and says so";

@@ -41,7 +41,7 @@ TEST(PerfEventArrayErrorTest, NamesAWrongMapType) {
             "to change: give a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY (4)");
 }
 
-TEST(PerfEventArrayErrorTest, NamesTheCallAndWhatItWasCalledOn) {
+TEST(PerfEventArrayErrorTest, NamesFailedCallWithItsObject) {
   const std::pair<int, const char*> advice[]{{EBADF, "moved from"},
                                              {EINVAL, "bpffs"},
                                              {EPERM, "CAP_BPF"},

@@ -73,7 +73,7 @@ static_assert(!std::is_copy_assignable_v<PerfEventArray>);
 static_assert(std::is_nothrow_move_constructible_v<PerfEventArray>);
 static_assert(std::is_nothrow_move_assignable_v<PerfEventArray>);
 
-TEST_F(PerfEventArrayTest, AMovedFromArrayHasNoMapAndItsCallsFail) {
+TEST_F(PerfEventArrayTest, MovedFromArrayHasNoMap) {
   auto first = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(first.has_value());
   const int fd = first->fd();
@@ -106,7 +106,7 @@ TEST_F(PerfEventArrayTest, AMovedFromArrayHasNoMapAndItsCallsFail) {
 }
 
 // A BPF program of type 4 answers like a map of type 4, except for the sizes.
-TEST_F(PerfEventArrayTest, RefusesOtherKeyAndValueSizes) {
+TEST_F(PerfEventArrayTest, RefusesMapsOfOtherElementSizes) {
   for (const auto& [key, value] : {std::pair{4U, 8U}, {8U, 4U}, {0U, 4U}, {4U, 0U}}) {
     kernel_.map_info.key_size = key;
     kernel_.map_info.value_size = value;
@@ -133,7 +133,7 @@ TEST_F(PerfEventArrayTest, OpenPutsTheEventIntoTheEntryOfItsCpu) {
   }
 }
 
-TEST_F(PerfEventArrayTest, OpenPassesOnPageCountsAndOptions) {
+TEST_F(PerfEventArrayTest, OpenForwardsItsArguments) {
   auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
   const std::size_t page = testing::page_size();
@@ -163,7 +163,7 @@ TEST_F(PerfEventArrayTest, OpenPassesOnPageCountsAndOptions) {
   EXPECT_EQ(error_of(buffer).page_count, 2U) << "the default";
 }
 
-TEST_F(PerfEventArrayTest, AnOpenThatCannotUpdateFailsAndLeavesNothing) {
+TEST_F(PerfEventArrayTest, FailedMapUpdateUndoesOpen) {
   auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
   kernel_.update_errno = E2BIG;
@@ -228,7 +228,7 @@ TEST_F(PerfEventArrayTest, ABufferDrainsAsAPerfBufferDoes) {
   EXPECT_FALSE(buffer->readable());
 }
 
-TEST_F(PerfEventArrayTest, PinAndFromPinPassThePathOn) {
+TEST_F(PerfEventArrayTest, PinningForwardsPath) {
   const auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());
   ASSERT_TRUE(array->pin("/sys/fs/bpf/one").has_value());
@@ -255,7 +255,7 @@ void expect_failed(const std::expected<T, PerfEventArrayError>& result, const st
   EXPECT_EQ(failed->io_error, std::error_code(error, std::generic_category()));
 }
 
-TEST_F(PerfEventArrayTest, FailuresNameTheCallAndItsObject) {
+TEST_F(PerfEventArrayTest, ErrorsNameFailedCallWithItsObject) {
   expect_failed(PerfEventArray::from_fd(-1), "fcntl(F_DUPFD_CLOEXEC)", "map fd -1", EBADF);
   const auto array = PerfEventArray::from_fd(map_fd_);
   ASSERT_TRUE(array.has_value());

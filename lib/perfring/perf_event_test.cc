@@ -155,7 +155,7 @@ TEST_P(SampleTest, SizeIsThatOfBothSlices) {
   EXPECT_EQ(Sample{}.size(), 0U);
 }
 
-TEST_P(SampleTest, CopyToCopiesWhatThereIsAndRoomFor) {
+TEST_P(SampleTest, CopyToCopiesAsMuchAsFits) {
   for (const std::size_t room : {0U, 1U, 3U, 4U, 5U, 11U, 12U, 13U, 16U}) {
     const std::size_t count = std::min(room, kSize);
     to_.fill(kUntouched);
@@ -168,7 +168,7 @@ TEST_P(SampleTest, CopyToCopiesWhatThereIsAndRoomFor) {
   }
 }
 
-TEST_P(SampleTest, CopyToCopiesNothingFromAnEmptySampleOrIntoAnEmptySpan) {
+TEST_P(SampleTest, CopyToCopiesNothingIfEitherSideIsEmpty) {
   EXPECT_EQ(sample().copy_to({}), 0U);
   EXPECT_EQ(Sample{}.copy_to(to_), 0U);
   EXPECT_EQ(Sample{}.copy_to({}), 0U);
@@ -187,7 +187,7 @@ TEST_P(SampleTest, ContiguousCopiesOnlyWhatStraddles) {
   EXPECT_TRUE(has_been_copied(straddles ? kSize : 0));
 }
 
-TEST_P(SampleTest, ContiguousTakesNoMoreScratchThanTheSampleIsLong) {
+TEST_P(SampleTest, ContiguousNeedsOnlySampleSizedScratch) {
   const bool straddles = GetParam() != 0 && GetParam() != kSize;
   EXPECT_EQ(sample().contiguous(std::span{to_}.first(kSize)).size(), kSize);
   to_.fill(kUntouched);

@@ -31,7 +31,7 @@ int example(int map_fd) {
 void use(const PerfEvent&) {}
 #include "lib/perfring/readme_loop.inc"
 // The loop needs a kernel; this test only compiles it.
-TEST(ReadmeTest, TheLoopTakesAnArrayAndAFlag) {
+TEST(ReadmeTest, DrainLoopHasExpectedSignature) {
   int (*const loop)(PerfEventArray&, const std::atomic<bool>&) = drain_every_cpu;
   EXPECT_NE(loop, nullptr);
 }

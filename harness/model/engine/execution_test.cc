@@ -44,7 +44,7 @@ TEST(ExecutionTest, AReadThatIsNotAtomicFeedsNoAcquireFence) {
   EXPECT_EQ(result.violation->events[result.violation->race[0] - 1].location, "x");
 }
 
-TEST(ExecutionTest, AStoreMadeKnownByAStoreStoreFenceRacesWithNoLaterOne) {
+TEST(ExecutionTest, StoreStoreFencePreventsRaceWithLaterStore) {
   Program program;
   const Var x = program.var("x"), flag = program.var("flag");
   program.threads.emplace_back([=] {
@@ -76,7 +76,7 @@ TEST(ExecutionTest, AReadThatAnotherThreadPassedOnBindsLaterReads) {
 }
 
 // A relaxed store by a third thread orders the first fence before the second.
-TEST(ExecutionTest, FullFencesAreOrderedByAStoreAndItsRead) {
+TEST(ExecutionTest, ThirdThreadsStoreOrdersFullFences) {
   Program program;
   const Var x = program.var("x"), y = program.var("y"), flag = program.var("flag");
   program.threads.emplace_back([=] {
@@ -119,7 +119,7 @@ TEST(ExecutionTest, FullFencesOfThreeThreadsFormNoCycle) {
 }
 
 // Each thread reads the value that the other thread's update overwrites.
-TEST(ExecutionTest, FullFencesComeBeforeTheUpdateThatOverwritesAReadsSource) {
+TEST(ExecutionTest, FullFencesForbidStoreBufferingOfUpdates) {
   const auto program = [](std::memory_order order) {
     Program p;
     const Var x = p.var("x"), y = p.var("y");
@@ -153,7 +153,7 @@ TEST(ExecutionTest, ARaceIsFoundAtEachOfManyLocations) {
 }
 
 // Two states differ in whether a thread knows of the first of many accesses that could race later.
-TEST(StateKeyTest, StatesThatDifferInTheFirstOfManyAccessesAreNotMerged) {
+TEST(StateKeyTest, DifferingFirstAccessPreventsMerging) {
   Program program;
   const Var raced = program.var("raced"), flag = program.var("flag"), other = program.var("other");
   std::vector<Var> own;

@@ -186,7 +186,7 @@ TEST(ExplorerTest, AnExecutionThatFencesForbidIsNoViolation) {
   EXPECT_EQ(verdict(program(std::memory_order_acq_rel)), "data race");
 }
 
-TEST(ExplorerTest, AReachedBoundIsNamedAndIsNoProof) {
+TEST(ExplorerTest, ReachedBoundIsNoProof) {
   Program program = message_passing(kRelease, kAcquire, false);
   ExploreOptions options;
   options.bounds.executions = 1;
@@ -308,7 +308,7 @@ TEST(BoundsTest, AViolationBeyondABoundIsNoProof) {
 }
 
 // The search checks these bounds at every 256th state.
-TEST(BoundsTest, TimeAndMemoryEndTheSearchWithoutAProof) {
+TEST(BoundsTest, TimeOrMemoryLimitEndsSearchWithoutProof) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
   const auto thread = [](Var from, Var to) {

@@ -92,7 +92,7 @@ TEST(TraceDotTest, NamesAreEscapedAsGraphvizReadsThem) {
 
 // The trace in words, and the choice of a trace.
 
-TEST(TraceTest, AnUpdateThatWritesNothingIsPrintedAsNotChanged) {
+TEST(TraceTest, UpdateWithoutWriteIsPrintedAsNotChanged) {
   TraceEvent event;
   event.kind = Step::Kind::Update;
   event.location = "x";
@@ -138,7 +138,7 @@ TEST(TraceTest, TheShortestViolationIsFound) {
   EXPECT_EQ(violation_of(program).events.size(), 1u);
 }
 
-TEST(TraceDotTest, TheLegendSaysWhatIsRedAndABoxWhatItOvertakes) {
+TEST(TraceDotTest, LegendSaysWhatIsRed) {
   Trace trace;
   trace.threads = {"one"};
   trace.events.resize(2);

@@ -70,7 +70,7 @@ TEST(MachineEndsTest, FinallyDoesNotRunAfterABlockedExecution) {
 }
 
 // A thread's checks count although another thread's assumption does not hold, before or after them.
-TEST(MachineEndsTest, ACheckThatFailsInABlockedExecutionIsAViolation) {
+TEST(MachineEndsTest, FailedCheckInBlockedExecutionIsViolation) {
   for (const bool blocks_first : {false, true}) {
     Program program;
     const Var x = program.var("x"), y = program.var("y");
@@ -100,7 +100,7 @@ TEST(MachineEndsTest, TheFirstOfTwoChecksThatFailIsShown) {
   EXPECT_EQ(explore_machine(program, MemoryModel::AArch64).violation->cause.what, "the first");
 }
 
-TEST(MachineEndsTest, AnAssumptionOfFinallyThatDoesNotHoldBlocksTheExecution) {
+TEST(MachineEndsTest, FailedAssumptionInFinallyBlocksExecution) {
   Program program;
   const Var x = program.var("x");
   program.threads = {[=] { x.store(1, kRelaxed); }, [=] { x.store(2, kRelaxed); }};
@@ -131,7 +131,7 @@ TEST(MachineEndsTest, MoreAccessesThanAGraphHoldsAreNoProof) {
 }
 
 // The search checks these bounds at every 256th state.
-TEST(MachineEndsTest, TimeAndMemoryEndTheSearchWithoutAProof) {
+TEST(MachineEndsTest, TimeOrMemoryLimitEndsSearchWithoutProof) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
   const auto thread = [](Var from, Var to) {

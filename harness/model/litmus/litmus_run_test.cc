@@ -182,7 +182,7 @@ TEST(RunLitmusTest, AReachedBoundIsNoAnswerOfRc11Either) {
 }
 
 // A file for hardware may leave out the field "race".
-TEST(RunLitmusTest, ARaceIsADifferenceWhereTheFileSaysNothingOfRaces) {
+TEST(RunLitmusTest, RaceIsDifferenceIfFileOmitsRaceField) {
   const Litmus litmus = programs(R"([{"name": "X", "locations": {"x": 0}, "observed": ["x"],
       "ops": [[["W", "x", 1, "na"]], [["W", "x", 1, "na"]]], "allowed_rc11": [{"x": 1}]}])")[0];
   EXPECT_EQ(run_litmus(litmus, MemoryModel::Rc11).differences,

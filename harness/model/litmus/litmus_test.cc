@@ -14,7 +14,7 @@
 namespace perfring::model {
 namespace {
 
-TEST(EngineLitmusTest, EveryProgramHasItsOutcomesRacesAndExecutions) {
+TEST(EngineLitmusTest, ProgramsMatchTheirExpectations) {
   std::ifstream file{"harness/model/litmus/litmus.json"};
   const std::vector<Litmus> all = read_litmus(file);
   EXPECT_EQ(all.size(), 64u);
@@ -62,7 +62,7 @@ TEST(EngineLitmusTest, AWrongExpectationIsADifference) {
 }
 
 // RC11 gives the outcomes of a racing program no meaning; the machines' models have no races.
-TEST(EngineLitmusTest, MachineOutcomesAreComparedEvenIfTheFileDeclaresARace) {
+TEST(EngineLitmusTest, ComparesMachineOutcomesDespiteDeclaredRace) {
   std::istringstream file{std::string{kStoreBuffering} +
                           R"("race": true, "allowed_aarch64": [{"0:a": 1, "1:b": 1}]}])"};
   const Litmus litmus = read_litmus(file).at(0);
@@ -184,7 +184,7 @@ TEST(ReadLitmusTest, AProgramOfTheLargestSizeIsRead) {
             "program X: field 'ops', thread 0: more than 10000 operations");
 }
 
-TEST(ReadLitmusTest, AnErrorNamesTheProgramAndTheField) {
+TEST(ReadLitmusTest, ErrorLocatesOffendingField) {
   const std::string head = R"([{"name": "X", "race": true, "observed": [], "locations": {"x": 0})";
   const auto with = [&](const std::string& rest) { return error(head + rest + "}]"); };
   const std::vector<std::pair<std::string, std::string>> cases{

@@ -13,7 +13,7 @@ namespace {
 
 class KnownProgramTest : public testing::TestWithParam<KnownProgram> {};
 
-TEST_P(KnownProgramTest, TheVerdictIsTheKnownOneWithAndWithoutMerging) {
+TEST_P(KnownProgramTest, HasKnownVerdictWithOrWithoutMerging) {
   for (const bool merge : {false, true}) {
     ExploreOptions options;
     options.merge = merge;
@@ -51,7 +51,7 @@ TEST(ProtocolTest, ExecutionsAreAsManyAsGenMcCounts) {
   }
 }
 
-TEST(ProtocolTest, ExecutionsWithFourDrainsAreAsManyAsGenMcCounts) {
+TEST(ProtocolTest, ExecutionsWithFourDrainsMatchGenMcCount) {
   Protocol options;
   options.drains = 4;
   options.records = 6;
@@ -107,7 +107,7 @@ unsigned smallest(const Expected& expected, Protocol::Form form, std::vector<uns
 
 class ProtocolVerdictsTest : public testing::TestWithParam<bool> {};
 
-TEST_P(ProtocolVerdictsTest, EachFaultFailsAtTheSmallestSizeThatOtherCheckersFound) {
+TEST_P(ProtocolVerdictsTest, SmallestFailingSizesMatchOtherCheckers) {
   const std::array<std::vector<unsigned>, 3> lengths = {{{1}, {2, 1}, {3, 2, 1}}};
   for (const Expected& expected : kExpected) {
     for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -143,7 +143,7 @@ TEST(ProtocolTest, EachFaultIsFoundByTheCheckThatItNames) {
 }
 
 // aya lacked the acquire fence from 2021 to 2026. Committing once per drain made no difference.
-TEST(ProtocolTest, AyaFailsAsItWasUntil2026AndHoldsAsItIs) {
+TEST(ProtocolTest, AyaFailsOnlyAsItWasUntil2026) {
   const ProtocolFault& until_2026 = *find_protocol_fault("aya_until_2026");
   EXPECT_EQ(violated(until_2026, Protocol::Form::A),
             "intact: a word differs from what was written there");

@@ -17,7 +17,7 @@ std::vector<Litmus> programs(const char* file) {
   return read_litmus(stream);
 }
 
-TEST(EnumerateTest, ProgramsOfRc11HaveTheirOutcomesRacesAndExecutions) {
+TEST(EnumerateTest, Rc11ProgramsMatchTheirExpectations) {
   const std::vector<Litmus> all = programs("harness/model/litmus/litmus.json");
   EXPECT_EQ(all.size(), 64u);
   for (const Litmus& litmus : all) {
@@ -32,7 +32,7 @@ TEST(EnumerateTest, ProgramsOfRc11HaveTheirOutcomesRacesAndExecutions) {
   }
 }
 
-TEST(EnumerateTest, ProgramsOfProcessorsHaveTheirOutcomesAndExecutions) {
+TEST(EnumerateTest, HardwareProgramsMatchTheirExpectations) {
   std::size_t compared = 0;
   for (const Litmus& litmus : programs("harness/model/litmus/hardware.json")) {
     for (const auto& [memory_model, expected] : litmus.expected) {
@@ -50,7 +50,7 @@ TEST(EnumerateTest, ProgramsOfProcessorsHaveTheirOutcomesAndExecutions) {
 }
 
 // smp_wmb() makes the first store known to a thread that acquires the second.
-TEST(EnumerateTest, AStoreMadeKnownByAStoreStoreFenceIsNotReadPast) {
+TEST(EnumerateTest, StoreStoreFenceForbidsStaleRead) {
   std::istringstream file{R"([{"name": "MP", "race": false, "locations": {"x": "", "y": ""},
       "observed": ["1:a", "1:b"],
       "ops": [[["W", "x", 1, "rlx"], ["F", "wmb"], ["W", "y", 1, "rlx"]],
@@ -63,7 +63,7 @@ TEST(EnumerateTest, AStoreMadeKnownByAStoreStoreFenceIsNotReadPast) {
 
 // A read inherits the dependencies of a store only if it reads from this store (lrs). Here it reads
 // from the thread's next store, so the branch does not order anything after the first read.
-TEST(EnumerateTest, AReadFromAStoreInBetweenDoesNotDependOnTheFirst) {
+TEST(EnumerateTest, ReadInheritsNoDependencyOfOverwrittenStore) {
   std::istringstream file{R"([{"name": "LB", "race": false,
       "locations": {"x": "", "y": "", "z": ""}, "observed": ["0:a", "0:b", "1:c"],
       "ops": [[["R", "a", "x", "rlx"], ["WR", "y", "a"], ["W", "y", 2, "rlx"],

@@ -105,7 +105,7 @@ TEST(InstructionsTest, FencesOfCAreThoseOfTheCompiler) {
   }
 }
 
-TEST(InstructionsTest, AccessesThatAcquireOrReleaseAreThoseOfTheCompiler) {
+TEST(InstructionsTest, AtomicAccessesMatchCompiler) {
   const auto load = [](MemoryModel machine, const char* order) {
     return compiled(target_of(machine),
                     std::string{"long f(long* p) { return __atomic_load_n(p, "} + order + "); }\n");
@@ -199,7 +199,7 @@ std::string violated(const std::function<void(ModelRing&)>& code) {
 }
 
 // The kernel uses 56 of the 64 bytes (K12), 24 of them for a LOST (K14).
-TEST(ModelMemoryTest, ARefusalIsJustifiedFromTheFirstByteOnThatHasNoRoom) {
+TEST(ModelMemoryTest, RefusalIsJustifiedOnlyIfRecordDoesNotFit) {
   const auto refused = [](__u64 unread) {
     return violated([=](ModelRing& ring) {
       const ModelEvent kernel{ring, {}};

@@ -55,7 +55,7 @@ class RingProgramTest : public testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(RingProgramTest, SixRecordsAndThreeDrainsHaveNoViolation) {
+TEST_P(RingProgramTest, SixRecordsWithThreeDrainsHaveNoViolation) {
   for (const auto consume :
        {Consume::ForEach, Consume::Fold, Consume::TryFold, Consume::Break, Consume::Throw}) {
     RingOptions how = options();
@@ -134,7 +134,7 @@ struct SkipsALap : ModelMemory {
 };
 
 // Any events may be delivered here, so data_tail is not compared with the end of an event.
-TEST(RingFaultsTest, ADrainThatSkipsALapIsFoundWhereWordsAreOverwritten) {
+TEST(RingFaultsTest, FindsSkippedLapDespiteOverwriting) {
   RingOptions how;
   how.oversize = true;
   EXPECT_EQ(verdict(ring_program<Ring<SkipsALap>>(how)), "tail_honest: data_tail skips a lap");
@@ -159,7 +159,7 @@ class Oversteps : public Ring<ModelMemory> {
   }
 };
 
-TEST(RingFaultsTest, ASliceOutsideTheRingIsFoundWhereWordsAreOverwritten) {
+TEST(RingFaultsTest, FindsSliceOutsideRingDespiteOverwriting) {
   RingOptions how;
   how.oversize = true;
   const std::string found = "in_ring: a slice outside the ring";
@@ -200,7 +200,7 @@ TEST_P(RingProgramTest, EachFaultIsFoundByTheCheckThatItNames) {
 // Each drain looks twice, and holds a record from one look to the next.
 class CursorProgramTest : public RingProgramTest {};
 
-TEST_P(CursorProgramTest, SixRecordsAndSixLooksHaveNoViolation) {
+TEST_P(CursorProgramTest, SixRecordsWithSixLooksHaveNoViolation) {
   EXPECT_EQ(verdict(ring_program<Puller<>>(options())), kHolds);
 }
 
@@ -277,7 +277,7 @@ struct CannotLookTwice : Cursor<ModelMemory> {
   }
   int looks_ = 0;
 };
-TEST(RingFaultsTest, ACursorLooksTwiceInADrainAndGivesBackWhatItHolds) {
+TEST(RingFaultsTest, PullerReleasesRecordsAcrossTwoLooks) {
   RingOptions how;
   how.drains = 1;
   EXPECT_EQ(verdict(ring_program<Puller<ReleasesNothing>>(how)), kTailNotReleased.text);

@@ -28,7 +28,7 @@ using testing::set;
 
 class CheckRefusedTest : public ::testing::TestWithParam<CheckRow> {};
 
-TEST_P(CheckRefusedTest, TheFindingNamesTheFieldAndTheReason) {
+TEST_P(CheckRefusedTest, FindingNamesFieldWithReason) {
   testing::expect_finding(GetParam());
 }
 

@@ -35,7 +35,7 @@ std::string fields(const Request& request, FakeSystem& machine) {
   return all;
 }
 
-TEST(CheckRequestTest, AnAllowedCallerHasNoFindingOfAnyEventThatIsThere) {
+TEST(CheckRequestTest, RootGetsNoFindingsForExistingEvents) {
   FakeSystem machine;
   machine.be_root();
   machine.files["/sys/kernel/tracing/events/block/block_rq_complete/id"] = "9\n";
@@ -49,7 +49,7 @@ TEST(CheckRequestTest, AnAllowedCallerHasNoFindingOfAnyEventThatIsThere) {
   }
 }
 
-TEST(CheckRequestTest, MissingUnreadableAndMisnamedTracepointsAreToldApart) {
+TEST(CheckRequestTest, DistinguishesTracepointLookupFailures) {
   FakeSystem machine;
   const auto says = [&machine](const char* name) {
     return check(Request{.events = {tracepoint(name)}}, machine).front().says;
@@ -134,7 +134,7 @@ TEST(CheckRequestTest, ATracepointOfASystemCallNeedsNoKernel) {
   EXPECT_EQ(of("raw_syscalls", "sys_enter"), "exclude_kernel pid ");
 }
 
-TEST(CheckRequestTest, TooManyFilesOrPagesAndWrongPageCountsAreNamed) {
+TEST(CheckRequestTest, ReportsBadPageCountsOrTooManyFiles) {
   FakeSystem machine;
   const Event faults = kFaults.kernel(Kernel::Excluded);
   // One ring and its control page fit into 3 CPUs x 516 KiB.
@@ -225,7 +225,7 @@ TEST(CheckRequestTest, MissingCpusAreNamedAsOneRange) {
   EXPECT_EQ(fds_needed(request, machine), 10'002U);
 }
 
-TEST(CheckRequestTest, OpenFilesAreThoseOfTheEventsTheWaiterAndAChild) {
+TEST(CheckRequestTest, CountsAllOpenFilesRequestNeeds) {
   FakeSystem machine;
   machine.be_root();
   Request request{.events = {kFaults, kSwitch}, .target = this_thread()};

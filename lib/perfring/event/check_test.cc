@@ -164,7 +164,7 @@ TEST(CheckBoundsTest, AnEventThatNothingIsWrongWithHasNoFinding) {
 
 class CheckSilentTest : public ::testing::TestWithParam<CheckRow> {};
 
-TEST_P(CheckSilentTest, TheFindingNamesTheFieldAndTheReason) {
+TEST_P(CheckSilentTest, FindingNamesFieldWithReason) {
   testing::expect_finding(GetParam());
 }
 

@@ -110,7 +110,7 @@ TEST(EventErrorTest, AMembersErrorSaysHowItDiffersFromTheLeader) {
   }
 }
 
-TEST(EventErrorTest, AWrongValueIsNamedAndNotWhatCouldBeLeftOut) {
+TEST(EventErrorTest, BlamesWrongValueNotOptionalSetting) {
   using Attr = perf_event_attr;
   struct Value {
     void (*change)(Attr&);
@@ -204,7 +204,7 @@ TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {
 }
 
 // R11, R16: without the kernel, these events would open and count nothing.
-TEST(EventErrorTest, ExcludingTheKernelIsNotAdvisedIfItWouldCountNothing) {
+TEST(EventErrorTest, AdvisesExcludingKernelOnlyIfUseful) {
   FakeSystem machine;
   for (const char* const name : {"raw_syscalls/sys_enter", "syscalls/sys_exit_read"}) {
     machine.files[std::string{"/sys/kernel/tracing/events/"} + name + "/id"] = "7\n";

@@ -299,7 +299,7 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
 }
 
 // Formats of kernels since 6.3 name words that this build's perf_event_attr may not have.
-TEST(EventTest, TermsOfAPmuMayBeInConfig3AndConfig4) {
+TEST(EventTest, PmuTermsMayUseExtendedConfigWords) {
   FakeSystem machine;
   machine.device("arm_spe_0", 12);
   const std::string format = "/sys/bus/event_source/devices/arm_spe_0/format/";
@@ -324,7 +324,7 @@ TEST(EventTest, TermsOfAPmuMayBeInConfig3AndConfig4) {
 }
 
 // Reads the bytes at the offsets in the kernel's struct.
-TEST(EventTest, TheKernelReadsConfig3At128AndConfig4At136) {
+TEST(EventTest, PlacesExtendedConfigAtKernelOffsets) {
   const auto word = [](const internal::LongAttr& attr, std::size_t at) {
     std::uint64_t value = 0;
     std::memcpy(&value, &attr.bytes[at], sizeof value);
@@ -354,7 +354,7 @@ TEST(EventTest, TheKernelReadsConfig3At128AndConfig4At136) {
   EXPECT_EQ(size(internal::long_attr_of(args)), 200U);
 }
 
-TEST(EventTest, TheMostSimilarNamesAreThoseThatNeedTheFewestChanges) {
+TEST(EventTest, SimilarNamesAreRankedByEditDistance) {
   using internal::nearest;
   EXPECT_EQ(nearest("abc", {"xyz", "abcd", "ABC", "abx", "b"}), "ABC, abcd, abx");
   EXPECT_EQ(nearest("ab", {"b", "abcd"}), "b, abcd");

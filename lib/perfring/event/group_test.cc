@@ -185,7 +185,7 @@ TEST_F(GroupTest, ACountThatTookTurnsIsScaledByItsOwnCpus) {
 }
 
 // Values as the kernel returns them from read(2), different for the two CPUs.
-TEST_F(GroupTest, CountsAreSumsAndTimesAreApart) {
+TEST_F(GroupTest, ReadSumsCountsAcrossCpus) {
   const Group group = open({.events = {kFaults, software(PERF_COUNT_SW_CPU_CLOCK)},
                             .target = event::system().on({0, 1})});
   ASSERT_EQ(kernel_.files.size(), 4U) << "the leaders come first";
@@ -253,7 +253,7 @@ TEST_F(GroupTest, WhatCannotBeReadIsAnError) {
   }
 }
 
-TEST(CheckGroupTest, OpenFilesAreThoseOfItsEventsAndClocks) {
+TEST(CheckGroupTest, CountsAllOpenFilesGroupNeeds) {
   FakeSystem machine;
   machine.be_root();
   const auto needed = [&](const Target& target) {

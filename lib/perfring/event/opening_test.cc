@@ -82,7 +82,7 @@ TEST_F(OpeningTest, IfAllThreadsHaveEndedThereIsNoProcess) {
   EXPECT_EQ(opened(kFaults, this_process()), "Too many open files fd");
 }
 
-TEST_F(OpeningTest, AMemberIsInTheGroupOfItsTaskAndCpu) {
+TEST_F(OpeningTest, MembersJoinMatchingLeader) {
   std::vector<Event> events(2, kFaults);
   const auto opening = internal::open_all(
       {.events = events, .target = this_process().and_children().on({0, 1})}, machine_,
@@ -146,7 +146,7 @@ TEST_F(OpeningTest, WrongFieldsAreFoundByAskingWithoutTheKernel) {
 }
 
 // IfAllowed: excluding the kernel does not help an event that observes only the kernel.
-TEST_F(OpeningTest, AKernelOnlyEventIsRefusedAsForbiddenAndNotAsInvalid) {
+TEST_F(OpeningTest, KernelOnlyEventFailsWithPermissionDenied) {
   const auto is_msr = [](const OpenArgs& args) { return args.attr.type == 10; };
   machine_.answer = [&](const OpenArgs& args) {
     if (args.attr.exclude_kernel == 0) return EACCES;
@@ -302,7 +302,7 @@ TEST_F(SamplerTest, MoveAssignmentToItselfChangesNothing) {
   EXPECT_TRUE(group.start().has_value());
 }
 
-TEST_F(SamplerTest, AForkedChildsCopyHasNoEventsAndTouchesNoMemory) {
+TEST_F(SamplerTest, ForkedCopyIsInertInChild) {
   Sampler sampler = open(request(child({"true"})), /*starts=*/false);
   write(sampler, "one", 1);
   const int mappings = FakeKernel::mappings();

@@ -268,7 +268,7 @@ class TracepointFormatTest : public ::testing::Test {
   }
 };
 
-TEST_F(TracepointFormatTest, FieldsAreReadByNameAndType) {
+TEST_F(TracepointFormatTest, ReadsTypedFieldsByName) {
   put(4, std::int32_t{-7});
   put(16, std::array{'s', 'h', '\0', 'x'});
   put(8, std::uint32_t{6 << 16 | 40});
@@ -316,7 +316,7 @@ TEST_F(TracepointFormatTest, NothingOutsideTheRawDataIsRead) {
 }
 
 // Both halves of a location have 16 bits.
-TEST_F(TracepointFormatTest, ALocationHasAnOffsetAndALengthOf16Bits) {
+TEST_F(TracepointFormatTest, LocationHalvesAre16BitsWide) {
   raw.assign(0xffff + 0x1234, std::byte{'x'});
   const auto filename = format.text("filename").value();
   put(8, std::uint32_t{0x1234} << 16 | 0xffff);

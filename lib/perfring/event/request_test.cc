@@ -29,7 +29,7 @@ using testing::FakeSystem;
 using testing::kFaults;
 using testing::kSwitch;
 
-TEST(EventTest, EventsOfAnyTaskWatchAllTasksUnlessATargetIsNamed) {
+TEST(EventTest, SystemWideEventsTargetSystemByDefault) {
   for (const char* const name : {"sched:sched_switch", "kprobe:x", "kretprobe:x", "uprobe:/x:7",
                                  "uretprobe:/x:7", "msr/tsc/", "bpf-output"}) {
     const Event event = by_name(name).value();
@@ -55,7 +55,7 @@ std::string opened(const Request& request) {
   return text;
 }
 
-TEST(PlanTest, EachTargetOpensAnEventForItsTasksAndCpus) {
+TEST(PlanTest, TargetDeterminesOpenedEvents) {
   EXPECT_EQ(opened({.events = {kFaults}, .target = this_thread()}), "0@-1>0 ");
   EXPECT_EQ(opened({.events = {kFaults}}), "100@-1>0 101@-1>1 ");
   EXPECT_EQ(opened({.events = {kFaults}, .target = this_thread().and_children()}),
@@ -156,7 +156,7 @@ TEST(PlanTest, SwitchesOfTheWaitingThreadWakeByHalfTheRing) {
 }
 
 // R5, R27
-TEST(CheckRequestTest, WatchingTheWaitingThreadIsNamedAndDoesNotWakeIt) {
+TEST(CheckRequestTest, WarnsWhenWaitingThreadIsWatched) {
   FakeSystem machine;
   machine.be_root();
   machine.files["/proc/self/cgroup"] = "4:memory:/other\n0::/user/me\n";

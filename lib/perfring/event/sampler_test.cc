@@ -51,7 +51,7 @@ using testing::SamplerTest;
 using Clock = Sampler::Clock;
 
 // R25
-TEST_F(SamplerTest, ASampleWithSomebodyElsesIdIsOfTheOneSoftwareEvent) {
+TEST_F(SamplerTest, ForeignSampleIdMapsToSoleSoftwareEvent) {
   const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
   const Event faults = software(PERF_COUNT_SW_PAGE_FAULTS);
   const Event switches = software(PERF_COUNT_SW_CONTEXT_SWITCHES);
@@ -170,7 +170,7 @@ TEST_F(SamplerTest, ANullPointerToAFunctionEndsTheProgram) {
 
 #if __SIZEOF_POINTER__ == 8
 // E1: before next() returns nullopt, it reads the rings after it has read the clock.
-TEST_F(SamplerTest, ARecordThatComesBetweenALookAndTheDeadlineIsDelivered) {
+TEST_F(SamplerTest, DeliversRecordArrivingJustBeforeDeadline) {
   Sampler sampler = open();
   constexpr std::uint64_t kDeadline = 5'000'000'000'000'000;
   int readings = 0;
@@ -262,7 +262,7 @@ TEST_F(SamplerTest, ARecordOlderThanADeliveredOneIsLate) {
 // With several rings, a record waits until each ring has been read 100 us after the record's time.
 // If the thread's own waits wake it, it does not wait only for that, because the wait would cause
 // the next records (R5).
-TEST_F(SamplerTest, ARecordIsHeldForItsOrderAndNoLonger) {
+TEST_F(SamplerTest, RecordIsHeldOnlyAsLongAsOrderRequires) {
   for (const bool wakes_itself : {false, true}) {
     head_ = 0;
     Request several = request(this_thread().and_children());

@@ -194,7 +194,7 @@ TEST(TimeMergeTest, AHeadThatWentBackMakesNoRecordNew) {
   EXPECT_EQ(merged.size() + rings.round(later + kMillisecond).size(), 19U);
 }
 
-TEST(TimeMergeTest, AFlushHandsOutWhatWaitsAndWhatIsAhead) {
+TEST(TimeMergeTest, FlushHandsOutAllRecords) {
   TimedRings rings{2};
   rings.write(0, kStart - 1);
   rings.write(1, kStart + kFarAhead);

@@ -33,7 +33,7 @@ TEST(AyaOnlineCpusTest, ParseOnlineCpus) {
   for (const char* text : {"", "0-1,2-", "foo"}) EXPECT_FALSE(parse_cpu_list(text)) << text;
 }
 
-TEST(CpuListTest, NumbersAndRangesAreParsed) {
+TEST(CpuListTest, ParsesValidCpuLists) {
   EXPECT_THAT(parse_cpu_list("0").value(), ElementsAre(0));
   EXPECT_THAT(parse_cpu_list("0-3").value(), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(parse_cpu_list("0-1,4,10-11").value(), ElementsAre(0, 1, 4, 10, 11));
@@ -141,7 +141,7 @@ TEST_F(CpuListFileTest, AFileThatCannotBeReadIsAnError) {
             "to change: let this process read the file");
 }
 
-TEST_F(CpuListFileTest, AnEmptyListIsAnErrorAndNotNoCpu) {
+TEST_F(CpuListFileTest, RefusesEmptyList) {
   EXPECT_EQ(refused("3-2\n").kind, Kind::InvalidData);
   for (const char* text : {"", "\n", " \t\r\n"}) {
     const OnlineCpusError error = refused(text);

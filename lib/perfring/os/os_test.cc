@@ -24,7 +24,7 @@ bool is_open(int fd) {
   return ::fcntl(fd, F_GETFD) != -1;
 }
 
-TEST(FdTest, ClosesWhatItOwnsOnceAndNothingElse) {
+TEST(FdTest, ClosesOwnedDescriptorExactlyOnce) {
   const int first = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int second = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   EXPECT_EQ(Fd{}.get(), -1);
@@ -79,7 +79,7 @@ TEST(SharedFdTest, ClosesWhatSeveralOwnWithTheLast) {
 }
 
 // Each thread has its own SharedFd; all share the count.
-TEST(SharedFdTest, MayBeCopiedAndDestroyedByManyThreads) {
+TEST(SharedFdTest, ManyThreadsMayShareDescriptor) {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   {
     const SharedFd shared{Fd{fd}};
@@ -113,7 +113,7 @@ class Freed {
   int saved_;
 };
 
-TEST(FdTest, DescriptorsFrom0OnAreOwnedAndClosed) {
+TEST(FdTest, StandardDescriptorNumbersAreOwned) {
   const Fd file{::open("/dev/zero", O_RDONLY | O_CLOEXEC)};
   ASSERT_GT(file.get(), 2);
   for (const int number : {0, 1, 2}) {
@@ -129,7 +129,7 @@ TEST(FdTest, DescriptorsFrom0OnAreOwnedAndClosed) {
   }
 }
 
-TEST(DuplicateTest, TheCopyIsOfTheSameOpenFileAndCloseOnExec) {
+TEST(DuplicateTest, DuplicateIsClosedOnExec) {
   const Fd file{::open("/dev/zero", O_RDONLY)};
   const auto copy = duplicate(file.get());
   ASSERT_TRUE(copy.has_value());
@@ -143,7 +143,7 @@ bool is_mapped(const std::byte* at) {
   return ::mincore(const_cast<std::byte*>(at), 1, &resident) == 0;
 }
 
-TEST(MappingTest, AMappingIsSharedWritableAndUnmappedOnce) {
+TEST(MappingTest, SharedMappingIsUnmappedOnce) {
   const Fd file{::memfd_create("mapping", MFD_CLOEXEC)};
   const std::size_t size = 2 * page_size();
   ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(size)), 0);
@@ -184,7 +184,7 @@ TEST(MappingTest, AForgottenMappingStaysMapped) {
   EXPECT_EQ(::munmap(at, page_size()), 0);
 }
 
-TEST(MappingTest, AReadOnlyMappingSeesTheFileAndCannotBeWritten) {
+TEST(MappingTest, ReadOnlyMappingCannotBeWritten) {
   const Fd file{::memfd_create("mapping", MFD_CLOEXEC)};
   ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(page_size())), 0);
   const auto mapping = *Mapping::map_read_only(file.get(), page_size());

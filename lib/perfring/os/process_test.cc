@@ -221,7 +221,7 @@ TEST(ProcessTest, AChildThatAnotherWaitTookIsNotSignalled) {
   EXPECT_EQ(status.value_or(SIGTERM), SIGTERM);
 }
 
-TEST(ProcessTest, OneThatIsDestroyedIsKilledAndReaped) {
+TEST(ProcessTest, DestructionKillsChildWithoutZombie) {
   pid_t id = 0;
   {
     const Process child = paused();

@@ -131,7 +131,7 @@ TEST(RecordSampleIdTest, IsRightBehindTheFieldsOfARecordThatIsTooLong) {
 }
 
 // The bytes after sample_id may be an older record's.
-TEST_F(RecordLayoutsTest, ARecordThatIsTooLongHasItsIdentifierRightBehindItsFields) {
+TEST_F(RecordLayoutsTest, OverlongRecordHasIdentifierAfterFields) {
   for (RecordBuilder builder : kTooLong) {
     builder.u64(1234).u32(3).u32(0).u64(12).u64(0).u64(7);
     const SideBand& record = side_band(decoded(builder));
@@ -173,7 +173,7 @@ TEST_F(RecordLayoutsTest, WithoutRoomForAnIdentifierARecordIsMalformed) {
   EXPECT_STREQ(std::get<Malformed>(decode({}, layouts_)).field, "header");
 }
 
-TEST_F(RecordLayoutsTest, FindsEachIdAndNoOther) {
+TEST_F(RecordLayoutsTest, FindsOnlyKnownIds) {
   EXPECT_EQ(layouts_.find(7), &addr_);
   EXPECT_EQ(layouts_.find(9), &time_);
   EXPECT_EQ(layouts_.find(12), &time_);

@@ -83,7 +83,7 @@ TEST(RecordTrapT11Test, WhatWasDumpedIsTheSmallerOfBothSizes) {
   }
 }
 
-TEST(RecordTrapT12Test, AGroupsNumberComesFirstAndEachMemberHasItsIdAndLost) {
+TEST(RecordTrapT12Test, GroupReadStartsWithMemberCount) {
   perf_event_attr attr = sampling(PERF_SAMPLE_READ);
   attr.read_format = 31;
   RecordBuilder builder{PERF_RECORD_SAMPLE};
@@ -138,7 +138,7 @@ perf_event_attr branches(std::uint64_t sample_type, std::uint64_t branch_sample_
   return attr;
 }
 
-TEST(RecordTrapT14Test, HwIdxStandsBeforeTheBranchesAndCountersAfterThem) {
+TEST(RecordTrapT14Test, BranchStackFieldsAreInKernelOrder) {
   RecordBuilder builder{PERF_RECORD_SAMPLE};
   builder.u64(2).u64(9).u64(1).u64(2).u64(1).u64(3).u64(4).u64(0).u64(50).u64(51).u64(77);
   const DecodedRecord decoded{builder, branches(PERF_SAMPLE_WEIGHT, kHwIndex | kCounters)};
@@ -152,7 +152,7 @@ TEST(RecordTrapT14Test, HwIdxStandsBeforeTheBranchesAndCountersAfterThem) {
   EXPECT_EQ(decoded.as<Sample>().weight()->full, 77U);
 }
 
-TEST(RecordTrapT14Test, WithoutTheirFlagsHwIdxAndCountersAreAbsent) {
+TEST(RecordTrapT14Test, OptionalBranchFieldsRequireTheirFlags) {
   const DecodedRecord decoded{RecordBuilder{PERF_RECORD_SAMPLE}.u64(1).u64(1).u64(2).u64(0),
                               branches(0, 0)};
   const BranchStack stack = decoded.as<Sample>().branch_stack().value();
@@ -184,7 +184,7 @@ TEST(RecordTrapT14Test, TheRecordsEndTellsWhetherAnEmptyStackHasHwIdx) {
       "size");
 }
 
-TEST(RecordTrapT15Test, MarkersAndTheCookieAreNoFrames) {
+TEST(RecordTrapT15Test, FramesContainOnlyAddresses) {
   const auto marker = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   RecordBuilder builder{PERF_RECORD_SAMPLE};
   builder.u64(8).u64(5).u64(marker(-128)).u64(0x10).u64(0x11).u64(marker(-512)).u64(0x20);
@@ -210,7 +210,7 @@ TEST(RecordTrapT15Test, ACallchainMayBeEmpty) {
   EXPECT_FALSE(decoded.as<Sample>().callchain()->deferred_cookie());
 }
 
-TEST(RecordTrapT16Test, LostIdAndSampleIdsIdAreTwo) {
+TEST(RecordTrapT16Test, LostKeepsItsIdApartFromSampleId) {
   RecordBuilder builder{PERF_RECORD_LOST};
   builder.u64(4301).u64(538);
   const DecodedRecord decoded{add_sample_id(builder), trailing(kTrailer)};
@@ -220,7 +220,7 @@ TEST(RecordTrapT16Test, LostIdAndSampleIdsIdAreTwo) {
   EXPECT_EQ(decoded.as<Lost>().sample_id().stream_id(), 15U);
 }
 
-TEST(RecordTrapT17Test, ThrottlingHasATimeAndIdsOfItsOwn) {
+TEST(RecordTrapT17Test, ThrottleFieldsAreSeparateFromSampleId) {
   RecordBuilder builder{PERF_RECORD_UNTHROTTLE};
   builder.u64(1).u64(2).u64(3);
   const DecodedRecord decoded{add_sample_id(builder), trailing(kTrailer)};
@@ -264,7 +264,7 @@ TEST(RecordTrapT18Test, LengthsAreCheckedBeforeTheyAreMultiplied) {
   EXPECT_EQ(malformed(PERF_SAMPLE_RAW, RecordBuilder{PERF_RECORD_SAMPLE}.u32(~0U).u32(0)), "raw");
 }
 
-TEST(RecordTrapT19Test, AnUnknownTypeKeepsItsBytesAndItsSampleId) {
+TEST(RecordTrapT19Test, UnknownTypeKeepsBytesBeforeSampleId) {
   RecordBuilder builder{23};
   builder.u64(1).u64(2);
   const DecodedRecord decoded{add_sample_id(builder), trailing(kTrailer)};
@@ -274,7 +274,7 @@ TEST(RecordTrapT19Test, AnUnknownTypeKeepsItsBytesAndItsSampleId) {
   EXPECT_EQ(unknown.sample_id().identifier(), 18U);
 }
 
-TEST(RecordTrapT19Test, AnUnknownTypeTooShortForSampleIdIsKeptWithoutOne) {
+TEST(RecordTrapT19Test, ShortUnknownTypeHasNoSampleId) {
   const DecodedRecord decoded{RecordBuilder{23}.u64(1), trailing(kTrailer)};
   EXPECT_EQ(decoded.as<Unknown>().rest().size(), 8U);
   EXPECT_FALSE(decoded.as<Unknown>().sample_id().identifier());

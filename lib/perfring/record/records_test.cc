@@ -216,7 +216,7 @@ TEST(RecordCgroupTest, HasTheUapisFields) {
   names_each_field(builder, {{"id", 16}, {"path", 24}});
 }
 
-TEST(RecordTextPokeTest, HasTheOldBytesAndThenTheNewOnes) {
+TEST(RecordTextPokeTest, OldBytesPrecedeNewBytes) {
   RecordBuilder builder{PERF_RECORD_TEXT_POKE};
   builder.u64(1).u16(5).u16(3).run(5, 0x10).run(3, 0x20);
   const DecodedRecord decoded{builder, sampling(0)};
@@ -258,7 +258,7 @@ TEST(RecordDecodeTest, WithoutRoomForSampleIdARecordIsMalformed) {
 }
 
 // The kernel appends sample_id to every record of its own. Types from 64 on are those of tools.
-TEST(RecordDecodeTest, ARecordOfAnUnknownTypeEndsWithSampleIdIfThereIsRoomForIt) {
+TEST(RecordDecodeTest, UnknownTypeHasSampleIdIfItFits) {
   for (std::size_t size = 0; size <= 56; ++size) {
     const bool has_room = size >= 48;
     const DecodedRecord kernels{RecordBuilder{63}.run(size, 1), trailing(kTrailer)};

@@ -176,7 +176,7 @@ TEST(RecordToStringTest, ARecordWithoutFieldsIsItsHeader) {
             "SWITCH misc 0x2000 size 8");
 }
 
-TEST(RecordToStringTest, UnknownAndMalformedRecordsAreShownAsBytes) {
+TEST(RecordToStringTest, UndecodedRecordsAreShownAsBytes) {
   EXPECT_EQ(to_string(DecodedRecord{RecordBuilder{4711}.run(2, 1), sampling(0)}.any()),
             "type 4711 misc 0x0 size 10: rest 0102");
   const std::string text =

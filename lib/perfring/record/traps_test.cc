@@ -16,7 +16,7 @@ using testing::RecordBuilder;
 using testing::sampling;
 using testing::trailing;
 
-TEST(RecordTrapT1Test, SampleFieldsAreInTheKernelsOrderNotInThatOfTheBits) {
+TEST(RecordTrapT1Test, SampleFieldsFollowKernelOrderNotBitOrder) {
   perf_event_attr attr = sampling((1U << 24) - 1);
   attr.read_format = 0;
   attr.sample_regs_user = 1;
@@ -193,7 +193,7 @@ TEST(RecordTrapT7Test, ABuildIdOfMoreThan20BytesIsMalformed) {
   }
 }
 
-TEST(RecordTrapT8Test, AStringEndsAtItsNulAndItsPaddingIsNotRest) {
+TEST(RecordTrapT8Test, PaddingAfterStringNulIsIgnored) {
   for (const std::string_view name : {"", "a", "seven77", "eight888", "fifteen15fiftee"}) {
     RecordBuilder builder{PERF_RECORD_COMM};
     builder.u32(1).u32(2).text(name);

@@ -190,7 +190,7 @@ TEST(KernelRecordsTest, ALostMayCarrySampleIdFields) {
 
 // A payload of 65540 bytes: header.size and the advance of data_head wrap to 16, raw's size does
 // not, and the kernel writes the next record into the payload.
-TEST(KernelRecordsTest, AnOversizePayloadIsABadSampleAndTheNextRecordIsFound) {
+TEST(KernelRecordsTest, DrainContinuesPastOversizePayload) {
   Recorded ring{{9, 0, 0, 0, 1, 0, 16, 0, 4, 0, 1, 0, 0xaa, 0xaa, 0xaa, 0xaa},
                 {0, 0, 0, 9, 0, 1, 0, 16, 0, 1, 0, 4, 0xaa, 0xaa, 0xaa, 0xaa}};
   const std::vector<std::byte> record = ring.fake().bytes(0, 16);
@@ -211,7 +211,7 @@ TEST(KernelRecordsTest, AnOversizePayloadMayLeaveAHeaderAlone) {
 
 // A payload of 65540 bytes goes once around a ring of 64 KiB: over four unread records, and over
 // its own header. The drain then takes bytes of the payload for a header.
-TEST(KernelRecordsTest, HeadersThatAnOversizePayloadOverwroteEndTheDrain) {
+TEST(KernelRecordsTest, HeaderOverwrittenByPayloadEndsDrain) {
   for (const int fill : {0x00, 0xff, 0x01, 0xa5}) {
     FakeRing fake{65536};
     for (unsigned i = 0; i < 4; ++i) fake.sample(testing::payload(12, i));

@@ -80,7 +80,7 @@ TEST(CursorS1Test, TheNextLookGoesOnBehindTheRecordsHandedOut) {
   EXPECT_EQ(fake.page().data_tail, fake.head());
 }
 
-TEST(CursorS2Test, ALookReadsHeadOnceAndAReleaseWritesTailOnceWithTheirFences) {
+TEST(CursorS2Test, EachCallMakesOneFencedPositionAccess) {
   FakeRing fake{kSize, 48};
   for (unsigned i = 0; i < 4; ++i) fake.sample(payload(12, i));
   Cursor<TracingMemory> cursor = cursor_over<TracingMemory>(fake);
@@ -165,7 +165,7 @@ TEST_F(CursorS3Test, TheTailNeverPassesARecordThatIsNotReleased) {
   EXPECT_EQ(tail(), fake_.head());
 }
 
-TEST_F(CursorS3Test, ARecordIsReleasedWithAllBeforeItAndNoneAfter) {
+TEST_F(CursorS3Test, ReleaseFreesRecordsThroughGivenOne) {
   for (std::size_t last = 0; last < records_.size(); ++last) {
     fake_.page().data_tail = kStart;
     Cursor<> cursor = cursor_over(fake_);
@@ -228,7 +228,7 @@ TEST_F(CursorS3Test, ARecordThatWasNotHandedOutIsNotReleased) {
   }
 }
 
-TEST(CursorS4Test, ARecordIsItsBytesInTheRingItselfHeaderIncluded) {
+TEST(CursorS4Test, RecordPointsAtRingBytesIncludingHeader) {
   FakeRing fake{kSize, kSize - 32};
   fake.raw_record(PERF_RECORD_COMM, 24, payload(16), 24);
   fake.raw_record(PERF_RECORD_SAMPLE, 40, payload(32, 7), 40);
@@ -318,7 +318,7 @@ TEST(CursorS9Test, AHeadOf32BitsIsFollowedPast4GiB) {
   }
 }
 
-TEST(CursorS11Test, AHeadThatWentBackAddsNothingAndTheNextLookGoesOn) {
+TEST(CursorS11Test, LookRecoversAfterHeadMovesBack) {
   for (const std::uint64_t start :
        {std::uint64_t{4096}, (std::uint64_t{1} << 32) - 40, std::uint64_t{0} - 40}) {
     for (const std::uint64_t distance : {8U, 24U, 48U, 56U, 65536U}) {

@@ -53,7 +53,7 @@ TEST(CursorTest, MemoryThatIsNoRingIsRefused) {
   EXPECT_FALSE(Cursor<>::over(std::as_writable_bytes(std::span{bytes}), 64));
 }
 
-TEST(CursorTest, AMappingIsAPageAndTheDataBehindIt) {
+TEST(CursorTest, DataFollowsPageInMapping) {
   alignas(perf_event_mmap_page) static std::byte mapping[sizeof(perf_event_mmap_page) + 64];
   Cursor<> cursor = *Cursor<>::over(mapping, sizeof(perf_event_mmap_page));
   reinterpret_cast<perf_event_mmap_page*>(mapping)->data_head = 8;
@@ -70,7 +70,7 @@ TEST(CursorTest, ThePositionsAreAsTheyAreWithoutALook) {
   EXPECT_EQ(cursor.unread(), 0U);
 }
 
-TEST(CursorReleaseBytesTest, GivesBackTheBytesAskedForWhetherHandedOutOrNot) {
+TEST(CursorReleaseBytesTest, ReleasesBytesEvenIfNotHandedOut) {
   FakeRing fake{kCursorSize, kCursorSize - 32};
   for (unsigned i = 0; i < 6; ++i) fake.sample(payload(12, i));
   Cursor<> cursor = cursor_over(fake);
@@ -102,7 +102,7 @@ TEST(CursorReleaseBytesTest, FewerThanWereHandedOutLeaveTheOthersHeld) {
   EXPECT_EQ(fake.page().data_tail, 48U);
 }
 
-TEST(CursorReleaseBytesTest, ReleasingImpossiblePositionsMovesTheTailToDataHead) {
+TEST(CursorReleaseBytesTest, ReleasingBadPositionsMovesTailToHead) {
   FakeRing fake{kCursorSize, 64};
   fake.advance(2 * kCursorSize + 8);
   Cursor<> cursor = cursor_over(fake);
@@ -111,7 +111,7 @@ TEST(CursorReleaseBytesTest, ReleasingImpossiblePositionsMovesTheTailToDataHead)
   EXPECT_EQ(fake.page().data_tail, fake.head());
 }
 
-TEST(CursorTwoConsumersTest, RecordsThatAnotherHasConsumedAreNeitherHandedOutNorReleasedAgain) {
+TEST(CursorTwoConsumersTest, RecordsConsumedElsewhereStayConsumed) {
   FakeRing fake{kCursorSize};
   for (unsigned i = 0; i < 4; ++i) fake.sample(payload(12, i));
   Cursor<> cursor = cursor_over(fake);
@@ -128,7 +128,7 @@ TEST(CursorTwoConsumersTest, RecordsThatAnotherHasConsumedAreNeitherHandedOutNor
   EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12, 9))));
 }
 
-TEST(CursorTwoConsumersTest, ACopyGoesOnWhereTheOriginalStandsAndFindsOutAtItsNextLook) {
+TEST(CursorTwoConsumersTest, CopyResumesWhereOriginalStands) {
   FakeRing fake{kCursorSize};
   for (unsigned i = 0; i < 4; ++i) fake.sample(payload(12, i));
   Cursor<> cursor = cursor_over(fake);
@@ -158,7 +158,7 @@ using testing::take;
 
 constexpr std::size_t kHostileCursorSize = 65536;
 
-TEST(CursorS8Test, ASizeThatIsNotBelievableTakesAllThatIsLeftOfTheLook) {
+TEST(CursorS8Test, BadSizeConsumesRestOfLook) {
   FakeRing fake{kHostileCursorSize};
   fake.sample(payload(12));
   fake.raw_record(PERF_RECORD_SAMPLE, 12, payload(16), 24);
@@ -177,7 +177,7 @@ TEST(CursorS8Test, ASizeThatIsNotBelievableTakesAllThatIsLeftOfTheLook) {
   EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12, 4))));
 }
 
-TEST(CursorS8Test, AZeroedRingIsABadSizeAndNotBadPositions) {
+TEST(CursorS8Test, ZeroedRingIsReportedAsBadSize) {
   FakeRing fake{kHostileCursorSize};
   fake.advance(64);
   Cursor<> cursor = cursor_over(fake);
@@ -211,7 +211,7 @@ TEST(CursorS8Test, AHeadThatGoesBackMoreThanTheRingIsImpossible) {
 }
 
 // The next record would begin at an odd multiple of 4, wherever data_head is by then.
-TEST(CursorS8Test, BehindAHeadOffTheGridNoRecordIsReadUntilAllIsHandedOut) {
+TEST(CursorS8Test, RecordsResumeAfterMisalignedHeadIsReported) {
   FakeRing fake{kHostileCursorSize};
   fake.sample(payload(12));
   fake.advance(4);
@@ -230,7 +230,7 @@ TEST(CursorS8Test, BehindAHeadOffTheGridNoRecordIsReadUntilAllIsHandedOut) {
   EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12, 1))));
 }
 
-TEST(CursorS8Test, AHeadMoreThanALapBeyondTheTailIsImpossibleHoweverMuchIsHeld) {
+TEST(CursorS8Test, HeadMoreThanOneLapAheadIsImpossible) {
   FakeRing fake{kHostileCursorSize};
   fake.sample(payload(36));
   Cursor<> cursor = cursor_over(fake);
@@ -244,7 +244,7 @@ TEST(CursorS8Test, AHeadMoreThanALapBeyondTheTailIsImpossibleHoweverMuchIsHeld) 
   EXPECT_EQ(bad->size(), kHostileCursorSize);
 }
 
-TEST(CursorS8Test, ATailOffTheGridIsImpossibleUntilItsBytesAreHandedOut) {
+TEST(CursorS8Test, RecordsResumeAfterMisalignedTailIsReported) {
   FakeRing fake{kHostileCursorSize, 4};
   fake.advance(20);
   Cursor<> cursor = cursor_over(fake);
@@ -256,7 +256,7 @@ TEST(CursorS8Test, ATailOffTheGridIsImpossibleUntilItsBytesAreHandedOut) {
   EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12))));
 }
 
-TEST(CursorS8Test, AHeadThatIsMendedBeforeAnythingIsHandedOutIsBelieved) {
+TEST(CursorS8Test, CorrectedHeadIsTrustedAtNextLook) {
   FakeRing fake{kHostileCursorSize};
   fake.sample(payload(12));
   Cursor<> cursor = cursor_over(fake);
@@ -267,7 +267,7 @@ TEST(CursorS8Test, AHeadThatIsMendedBeforeAnythingIsHandedOutIsBelieved) {
   EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12))));
 }
 
-TEST(CursorTest, TheEventOfARecordThatWasReleasedIsWhatItsBytesAreByThen) {
+TEST(CursorTest, ReleasedRecordDecodesCurrentBytes) {
   FakeRing fake{kCursorSize};
   fake.sample(payload(12, 1));
   Cursor<> cursor = cursor_over(fake);

@@ -58,7 +58,7 @@ TYPED_TEST(MemoryTest, ReadOnceIsTheLowWord) {
   EXPECT_EQ(TypeParam::read_once(field), 0xffff'ffffU);
 }
 
-TYPED_TEST(MemoryTest, WriteOnceWritesTheWholeFieldAndNoMore) {
+TYPED_TEST(MemoryTest, WriteOnceWritesExactlyOneField) {
   SharedPosition fields[]{7, 7, 7};
   TypeParam::write_once(fields[1], 0x1122'3344'5566'7788);
   EXPECT_EQ(fields[0], 7U);

@@ -70,7 +70,7 @@ TEST_F(RingFoldTest, TheValueMayBeMoveOnly) {
   EXPECT_EQ(log->at(41), 2U);
 }
 
-TEST_F(RingFoldTest, ABreakMayBeOfAnotherTypeAndMoveOnly) {
+TEST_F(RingFoldTest, BreakValueMayHaveItsOwnMoveOnlyType) {
   using Flow = ControlFlow<std::unique_ptr<std::string>, int>;
   const auto until = [](int stop) {
     return [stop](int count, const PerfEvent&) -> Flow {
@@ -87,7 +87,7 @@ TEST_F(RingFoldTest, ABreakMayBeOfAnotherTypeAndMoveOnly) {
   EXPECT_EQ(flow.continue_value(), kEvents - 18) << "the event that broke counts as consumed";
 }
 
-TEST_F(RingFoldTest, BreakAndContinueOfTheSameTypeStayApart) {
+TEST_F(RingFoldTest, BreakIsDistinctFromContinueOfSameType) {
   using Flow = ControlFlow<int, int>;
   const Flow flow = ring_.try_fold(0, [](int count, const PerfEvent&) -> Flow {
     if (count == 3) return Break{count};
@@ -179,7 +179,7 @@ struct CountingUntil {
   }
 };
 
-TEST_F(RingFoldTest, FoldsAndTryFoldsUseTheCallersOwnFunctor) {
+TEST_F(RingFoldTest, FoldsUseCallersOwnFunctor) {
   Counting counting;
   EXPECT_EQ(ring_.fold(0, counting), 2 * kEvents);
   EXPECT_EQ(counting.calls, kEvents);
@@ -210,7 +210,7 @@ TEST_F(RingFoldTest, ACallbackThatIsATemporaryMayBeCalledManyTimes) {
   EXPECT_FALSE(ring_.readable());
 }
 
-TEST_F(RingFoldTest, AThrowPassesThroughFoldTryFoldAndForEach) {
+TEST_F(RingFoldTest, ExceptionPropagatesFromCallback) {
   const auto one = [] { return std::make_unique<int>(1); };
   using Value = std::unique_ptr<int>;
   EXPECT_THROW(static_cast<void>(ring_.fold(one(), [](Value, PerfEvent) -> Value { throw 1; })),

@@ -113,7 +113,7 @@ TEST_F(RingForEachTest, AnOverloadSetMayBeAnyObject) {
   EXPECT_EQ(tally.malformed, 1);
 }
 
-TEST_F(RingForEachTest, WhileStopsAtTheEventForWhichTheCallbackReturnsFalse) {
+TEST_F(RingForEachTest, WhileStopsOnceCallbackReturnsFalse) {
   std::vector<std::string> words;
   const Overloaded until_lost{[&](const Lost&) { return words.push_back("lost"), false; },
                               [&](const auto&) { return words.push_back("other"), true; }};
@@ -141,7 +141,7 @@ TEST(RingForEachWhileTest, StopsAtAnyEvent) {
   }
 }
 
-TEST_F(RingForEachTest, AThrowPassesThroughWhileAndOverloadSets) {
+TEST_F(RingForEachTest, ExceptionFromOverloadSetPropagates) {
   const Overloaded throws_lost{[](const Lost& lost) -> bool { throw lost.count; },
                                [](const auto&) { return true; }};
   EXPECT_THROW(ring_.for_each_while(throws_lost), std::uint64_t);
@@ -153,7 +153,7 @@ bool go_on(const PerfEvent&) {
   return true;
 }
 
-TEST_F(RingForEachTest, APointerToAFunctionServesAndANullOneEndsTheProgram) {
+TEST_F(RingForEachTest, AcceptsFunctionPointersExceptNull) {
   void (*each)(const PerfEvent&) = &count_one;
   bool (*each_while)(const PerfEvent&) = &go_on;
   int (*folds)(int, const PerfEvent&) = [](int n, const PerfEvent&) { return n + 1; };
@@ -181,7 +181,7 @@ TEST_F(RingForEachTest, AnEmptyStdFunctionThrowsAsItAlwaysDoes) {
 }
 
 // Do not do this; but the result is defined.
-TEST_F(RingForEachTest, ACallbackThatDrainsItsOwnRingGetsTheSameEventsAgain) {
+TEST_F(RingForEachTest, DrainingOwnRingInCallbackRepeatsEvents) {
   std::vector<std::string> words;
   bool nested = false;
   const auto note = [&](const PerfEvent& event) {
@@ -205,7 +205,7 @@ class RingOverMappingTest : public ::testing::Test {
   alignas(kPage) std::array<std::byte, 3 * kPage> memory_{};
 };
 
-TEST_F(RingOverMappingTest, TheRingIsThePageAndTheDataBehindIt) {
+TEST_F(RingOverMappingTest, RingUsesDataAfterPage) {
   auto ring = Ring<>::over(memory_, kPage);
   ASSERT_TRUE(ring.has_value());
   auto& page = *reinterpret_cast<perf_event_mmap_page*>(memory_.data());
@@ -233,7 +233,7 @@ TEST_F(RingOverMappingTest, TheRingIsThePageAndTheDataBehindIt) {
   EXPECT_EQ(page.data_tail, position + 24);
 }
 
-TEST_F(RingOverMappingTest, AMappingWithoutAPageOrDataOfAPowerOfTwoIsRefused) {
+TEST_F(RingOverMappingTest, RefusesMappingWithInvalidSizes) {
   const auto over = [&](std::size_t size, std::size_t page_size) {
     return Ring<>::over(std::span{memory_}.first(size), page_size).has_value();
   };

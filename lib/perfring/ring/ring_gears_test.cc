@@ -75,7 +75,7 @@ TEST(RingGearsTest, MiscIsNotLookedAt) {
 }
 
 // Every size that a header can state, for records with a small payload.
-TEST(RingGearsTest, RecordsOfEverySizeThatAHeaderCanStateAreDelivered) {
+TEST(RingGearsTest, DeliversRecordsOfEveryPossibleSize) {
   KnownRing known{2 * kSize};
   for (std::size_t size = 16; size <= 65528; size += 8) {
     known.restart(2 * kSize - 40);
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(Starts, RingGearsResumedTest,
                          ::testing::Values(0, kSize - 256, kSize - 520, kSize - 592, kSize - 1288,
                                            kSize - 1336, kSize - 1600, kSize - 1880));
 
-TEST_P(RingGearsResumedTest, DrainsThatBreakAfterAFewEventsDeliverAllOfThemInTurn) {
+TEST_P(RingGearsResumedTest, DrainsThatBreakEarlyDeliverEverything) {
   for (std::size_t few = 1; few <= 24; ++few) {
     known_.page().data_tail = GetParam();
     std::vector<CopiedEvent> delivered;
@@ -236,7 +236,7 @@ TEST_P(RingGearsResumedTest, DrainsThatBreakAfterAFewEventsDeliverAllOfThemInTur
   }
 }
 
-TEST_P(RingGearsResumedTest, DrainsThatThrowAfterAFewEventsDeliverAllOfThemInTurn) {
+TEST_P(RingGearsResumedTest, DrainsThatThrowEarlyDeliverEverything) {
   for (std::size_t few = 1; few <= 24; ++few) {
     known_.page().data_tail = GetParam();
     std::vector<CopiedEvent> delivered;

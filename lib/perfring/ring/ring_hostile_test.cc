@@ -188,7 +188,7 @@ TEST_P(RingHostileRecordTest, AnotherTypeIsUnexpected) {
 }
 
 // header.size 12: the next header would straddle the ring's end, and loading it would read outside.
-TEST(RingHostileTest, ASizeThatPutsTheNextHeaderAcrossTheEndIsRefused) {
+TEST(RingHostileTest, RefusesSizeThatSplitsNextHeader) {
   FakeRing fake{kHostileSize, kHostileSize - 16};
   fake.raw_record(PERF_RECORD_SAMPLE, 12, payload(4), 12);
   fake.raw_record(PERF_RECORD_SAMPLE, 16, payload(8), 20);
@@ -197,7 +197,7 @@ TEST(RingHostileTest, ASizeThatPutsTheNextHeaderAcrossTheEndIsRefused) {
                   Defect::BadSize, fake.bytes(kHostileSize - 16, kHostileSize + 16), 16)));
 }
 
-TEST(RingHostileTest, ShortRecordsInTheLast8BytesReadNothingBehindThem) {
+TEST(RingHostileTest, NothingIsReadPastShortRecordAtRingEnd) {
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_LOST}) {
     FakeRing fake{kHostileSize, kHostileSize - 8};
     fake.raw_record(type, 8, {}, 8);
@@ -219,7 +219,7 @@ TEST(RingHostileTest, ARecordMayFillTheRing) {
   EXPECT_THAT(delivered(fake), ElementsAre(CopiedEvent::sample(payload(4084), 4096 - 256 - 12)));
 }
 
-TEST(RingHostileTest, PositionsFurtherApartThanTheRingSkipAllAndShowTheLastLap) {
+TEST(RingHostileTest, PositionsMoreThanRingApartSkipToHead) {
   for (const std::uint64_t distance : {kHostileSize + 8, 2 * kHostileSize, std::size_t{0x7fff'fff8},
                                        std::size_t{0x8000'0000}, std::size_t{0xfffe'fff8}}) {
     FakeRing fake{kHostileSize, 64};
@@ -279,7 +279,7 @@ TEST(RingHostileTest, ABreakOnAMalformedEndsTheDrainBehindIt) {
   EXPECT_THAT(drain(ring), ElementsAre(good(0)));
 }
 
-TEST(RingOverTest, RefusesASizeThatIsNoPowerOfTwoAndAMisalignedAddress) {
+TEST(RingOverTest, RefusesBadSizeOrMisalignedAddress) {
   perf_event_mmap_page page{};
   alignas(8) static std::byte bytes[64];
   for (const std::size_t size : {0U, 1U, 4U, 7U, 9U, 12U, 24U, 63U}) {
@@ -302,7 +302,7 @@ TEST(RingOverTest, RefusesASizeThatIsNoPowerOfTwoAndAMisalignedAddress) {
   }
 }
 
-TEST(RingOverTest, APageThatMayNotBeWrittenEndsTheFirstDrainThatConsumes) {
+TEST(RingOverTest, DrainCrashesOnReadOnlyPage) {
   FakeRing fake{4096};
   fake.sample(payload(12));
   const auto page = reinterpret_cast<std::uintptr_t>(&fake.page());

@@ -99,7 +99,7 @@ void write_each_kind(KnownRing& known) {
   known.bad_size(PERF_RECORD_SAMPLE, 20, 48);
 }
 
-TYPED_TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
+TYPED_TEST(RingS10Test, HeaderOfEachKindIsLoadedOnce) {
   for (const std::uint64_t start :
        {std::size_t{0}, kLookedAtSize - 8, kLookedAtSize - 16, kLookedAtSize - 24 * 14 - 8,
         kLookedAtSize - 24 * 14 - 16, kLookedAtSize - 24 * 20}) {
@@ -124,7 +124,7 @@ TYPED_TEST(RingS10Test, TheHeaderOfEachKindIsLoadedOnceAndBelieved) {
   }
 }
 
-TYPED_TEST(RingS10Test, AHeaderIsLoadedOnceAndEveryCheckIsMadeOnThatCopy) {
+TYPED_TEST(RingS10Test, EveryCheckUsesSameHeaderCopy) {
   FakeRing fake{kLookedAtSize, kLookedAtSize - 3000};
   std::vector<std::size_t> headers;
   std::vector<CopiedEvent> written;
@@ -189,7 +189,7 @@ struct PublishesOnRead : DefaultMemory {
   }
 };
 
-TYPED_TEST(ConsumerS1Test, ARecordPublishedAfterTheReadOfHeadWaitsForTheNextDrain) {
+TYPED_TEST(ConsumerS1Test, RecordPublishedMidDrainWaitsForNextDrain) {
   KnownRing known{kLookedAtSize, kLookedAtSize - 96};
   PublishesOnRead::known = &known;
   std::size_t written = 0;
@@ -204,7 +204,7 @@ TYPED_TEST(ConsumerS1Test, ARecordPublishedAfterTheReadOfHeadWaitsForTheNextDrai
   }
 }
 
-TYPED_TEST(ConsumerS6Test, ReadableReadsHeadOnceAndAsADrainDoes) {
+TYPED_TEST(ConsumerS6Test, ReadableReadsHeadOnce) {
   KnownRing known{kLookedAtSize};
   PublishesOnRead::known = &known;
   EXPECT_FALSE((consumer_over<TypeParam, PublishesOnRead>(known.fake())).readable());

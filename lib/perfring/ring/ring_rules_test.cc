@@ -81,7 +81,7 @@ TEST(RingS1Test, ARecordThatArrivesDuringADrainWaitsForTheNext) {
   EXPECT_EQ(drain(ring).size(), 20U);
 }
 
-TEST(RingS2Test, HeadIsReadOnceAndTailWrittenOnceWithTheirFences) {
+TEST(RingS2Test, ReadsHeadOnceBeforeWritingTailOnce) {
   FakeRing fake{kSize, 48};
   for (unsigned i = 0; i < 30; ++i) fake.sample(payload(i % 15 == 7 ? 20 : 12, i));
   fake.lost(3);
@@ -131,7 +131,7 @@ class RingS3Test : public ::testing::Test {
   std::vector<std::uint64_t> ends_;  // of each record
 };
 
-TEST_F(RingS3Test, TheEventThatBreaksIsConsumedAndNoneAfterIt) {
+TEST_F(RingS3Test, EventThatBreaksIsLastConsumed) {
   const std::vector<CopiedEvent> all = drain(ring_over(fake_));
   ASSERT_EQ(all.size(), ends_.size());
   for (std::size_t last = 0; last < ends_.size(); ++last) {
@@ -149,7 +149,7 @@ TEST_F(RingS3Test, TheEventThatBreaksIsConsumedAndNoneAfterIt) {
   }
 }
 
-TEST_F(RingS3Test, TheEventThatThrowsIsConsumedAndNoneAfterIt) {
+TEST_F(RingS3Test, EventThatThrowsIsLastConsumed) {
   for (std::size_t last = 0; last < ends_.size(); ++last) {
     rewind();
     auto ring = traced(fake_);
@@ -235,14 +235,14 @@ TEST(RingS6Test, ReadableIsThatThePositionsDiffer) {
 }
 
 // Unlike aya's readable(), which calls data_head() with a fence in it.
-TEST(RingS6Test, ReadableReadsThePositionsAndOrdersNothing) {
+TEST(RingS6Test, ReadableReadsPositionsWithoutFence) {
   FakeRing fake{kSize};
   fake.sample(payload(4));
   EXPECT_TRUE(traced(fake).readable());
   EXPECT_THAT(TracingMemory::trace, UnorderedElementsAre("start", "read_once", "read tail"));
 }
 
-TEST(RingS9Test, PositionsGoOnBefore_Across_AndAfter4GiBAnd2To64) {
+TEST(RingS9Test, DrainContinuesAcrossPositionBoundaries) {
   for (const std::uint64_t around :
        {std::uint64_t{1} << 31, std::uint64_t{1} << 32, std::uint64_t{5} << 32, std::uint64_t{0}}) {
     for (int before = -4; before <= 4; ++before) {
@@ -299,7 +299,7 @@ TEST(RingS9Test, ATailOf32BitsServesAHeadPast4GiB) {
 
 // As a kernel before 5.2 shows it: an interrupt published a record, which was then delivered, and
 // the output that was interrupted stores the older data_head (K59).
-TEST(RingS11Test, AHeadThatWentBackIsAnEmptyRingAndTheNextDrainGoesOn) {
+TEST(RingS11Test, DrainRecoversAfterHeadMovesBack) {
   const std::uint64_t limit = std::uint64_t{1} << 32;
   for (const std::uint64_t start : {std::uint64_t{4096}, limit - 24, limit, limit + 24, 5 * limit,
                                     std::uint64_t{0} - 24, std::uint64_t{0}}) {

@@ -69,7 +69,7 @@ TEST(MergeAheadTest, WhatIsAheadFollowsTheRecordBeforeItInItsRing) {
   EXPECT_EQ(rings.tail(0), rings[0].head());
 }
 
-TEST(MergeAheadTest, WhatIsAheadIsNotLateAndMakesNoOtherLate) {
+TEST(MergeAheadTest, RecordAheadMakesNothingLate) {
   Rings<> rings{2, {.slack = 10}};
   rings.write(0, kLastOfKeys);
   rings.write(1, 80);
@@ -211,7 +211,7 @@ TEST(MergeAheadTest, AMalformedAfterAFlushOfWhatIsAheadStopsNoRing) {
   }
 }
 
-TEST(MergeAheadTest, KeysAheadOfRecordsAlikeThatAFlushLeavesStopNoRing) {
+TEST(MergeAheadTest, ManyKeysAheadLeftByFlushStopNoRing) {
   for (const std::uint64_t limit : {1U, 2U, 11U, 12U, 30U}) {
     Rings<> rings{1};
     for (std::uint32_t i = 0; i < 40; ++i) rings.write(0, i < 20 ? i : kLastOfKeys - 100 + i, i);

@@ -62,7 +62,7 @@ TEST(MergeCallbackTest, ACallbackThatReturnsFalseStopsBehindItsEvent) {
   EXPECT_EQ(merged[0], sample(1, 25));
 }
 
-TEST(MergeCallbackTest, AThrowPassesThroughAndTheRestStays) {
+TEST(MergeCallbackTest, ThrowPropagatesLeavingRestInRings) {
   Rings<> rings{2};
   write_alternately(rings, 20);
   EXPECT_THROW(rings.merge.run(KeyAt{}, kClock,
@@ -153,7 +153,7 @@ TEST(MergeCallbackTest, ARunWithinARunDeliversNothing) {
   EXPECT_EQ(rings.merge.counts().delivered, 4U);
 }
 
-TEST(MergeCallbackTest, AfterAnotherConsumerWithinARunTheTailDoesNotGoBack) {
+TEST(MergeCallbackTest, TailNeverGoesBackAfterDrainWithinRun) {
   for (const std::uint64_t limit : {3U, 6U}) {
     Rings<> rings{2};
     write_alternately(rings, 3);
@@ -170,7 +170,7 @@ TEST(MergeCallbackTest, AfterAnotherConsumerWithinARunTheTailDoesNotGoBack) {
   }
 }
 
-TEST(MergeCallbackTest, RecordsConsumedByAnotherBetweenRunsAreNotDelivered) {
+TEST(MergeCallbackTest, RecordsConsumedBetweenRunsAreSkipped) {
   Rings<> rings{2, {.slack = 985}};
   write_alternately(rings, 3);
   EXPECT_EQ(rings.run(1000).size(), 3U);
@@ -199,7 +199,7 @@ TEST(MergeAddTest, RingsAreNumberedFromZero) {
   EXPECT_EQ(rings.merge.rings(), 2U);
 }
 
-TEST(MergeAddTest, RefusesWhatIsNoRingAndARingThatIsThere) {
+TEST(MergeAddTest, RefusesInvalidOrDuplicateRing) {
   Rings<> rings{1};
   testing::FakeRing other{4096};
   EXPECT_FALSE(rings.merge.add(rings[0].page(), rings[0].data()));

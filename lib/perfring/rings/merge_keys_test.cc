@@ -32,7 +32,7 @@ using testing::sample;
 
 constexpr std::uint64_t kLastKey = std::numeric_limits<std::uint64_t>::max();
 
-TEST(MergeM7Test, AKeyOlderThanTheClockOfTheLookBeforeProvesADelay) {
+TEST(MergeM7Test, KeyOlderThanPreviousLookProvesDelay) {
   Rings<> rings{1, {.slack = 50}};
   rings.write(0, 1);
   rings.run(1000);
@@ -54,7 +54,7 @@ TEST(MergeM7Test, AKeyOlderThanTheClockOfTheLookBeforeProvesADelay) {
   EXPECT_EQ(rings.merge.slack(), 200U) << "the longest counts";
 }
 
-TEST(MergeM7Test, ARecordReadInALaterRunIsMeasuredByTheLookThatSawIt) {
+TEST(MergeM7Test, RecordReadLaterIsMeasuredByLookThatSawIt) {
   Rings<> rings{1};
   rings.run(1000);
   rings.run(2000);
@@ -67,7 +67,7 @@ TEST(MergeM7Test, ARecordReadInALaterRunIsMeasuredByTheLookThatSawIt) {
   EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
 }
 
-TEST(MergeM7Test, RecordsOfTwoLooksReadInOneRunAreMeasuredByTheirOwn) {
+TEST(MergeM7Test, LooksReadInOneRunAreMeasuredSeparately) {
   Rings<> rings{1, {.slack = 0, .learns = false}};
   for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, 900 + i);
   EXPECT_THAT(rings.run(1000, 0), IsEmpty()) << "9 are read";
@@ -76,7 +76,7 @@ TEST(MergeM7Test, RecordsOfTwoLooksReadInOneRunAreMeasuredByTheirOwn) {
   EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
 }
 
-TEST(MergeM7Test, ARecordBehindAFullyReadLookIsMeasuredByTheNextLook) {
+TEST(MergeM7Test, RecordAfterFullyReadLookUsesNextLook) {
   Rings<> rings{1, {.slack = 100, .learns = false}};
   for (std::uint64_t i = 0; i < 12; ++i) rings.write(0, i < 3 ? 950 : 990, 0);
   EXPECT_THAT(rings.run(1000), IsEmpty()) << "9 are read";
@@ -88,7 +88,7 @@ TEST(MergeM7Test, ARecordBehindAFullyReadLookIsMeasuredByTheNextLook) {
   EXPECT_EQ(rings.merge.counts().delay_seen, 600U);
 }
 
-TEST(MergeM7Test, ASlackNeitherLearnsUnaskedNorFromWhatIsTooLong) {
+TEST(MergeM7Test, SlackLearnsOnlyAsFarAsAllowed) {
   Rings<> fixed{1, {.slack = 50, .learns = false}};
   Rings<> bounded{1, {.slack = 50, .slack_most = 100}};
   for (Rings<>* rings : {&fixed, &bounded}) {
@@ -115,7 +115,7 @@ TEST(MergeClockTest, AClockThatStandsReleasesNothingExceptToAFlush) {
   EXPECT_THAT(rings.flush(), ElementsAre(sample(0, 95)));
 }
 
-TEST(MergeClockTest, AClockThatJumpsBackReleasesNothingUntilItCatchesUp) {
+TEST(MergeClockTest, RewoundClockReleasesNothingUntilCaughtUp) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 85);
   rings.write(0, 95);
@@ -126,7 +126,7 @@ TEST(MergeClockTest, AClockThatJumpsBackReleasesNothingUntilItCatchesUp) {
   EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 2}));
 }
 
-TEST(MergeClockTest, ARecordWrittenAfterTheClockJumpedBackIsAheadAndLate) {
+TEST(MergeClockTest, RecordAheadOfRewoundClockIsLate) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 85);
   EXPECT_THAT(rings.run(100), ElementsAre(sample(0, 85)));
@@ -151,7 +151,7 @@ TEST(MergeClockTest, AClockThatJumpsBackWithinARunSetsTheBound) {
   EXPECT_EQ(rings.merge.counts().ahead, 0U);
 }
 
-TEST(MergeClockTest, AClockThatJumpsForwardMakesLateEventsThatAreCounted) {
+TEST(MergeClockTest, ForwardClockJumpMakesEventsLate) {
   Rings<> rings{2, {.slack = 10, .learns = false}};
   rings.write(0, 95);
   EXPECT_THAT(rings.run(100'000), ElementsAre(sample(0, 95)));
@@ -202,7 +202,7 @@ TEST(MergeM8Test, ALowKeyAmongHighOnesIsNext) {
 }
 
 // Records with the kernel's time, straddling the ring's end at every possible place.
-TEST(MergeTimedTest, TheKeyIsTheEventsTimeAndThePayloadStandsBehindIt) {
+TEST(MergeTimedTest, KeyIsEventTimeNotPayload) {
   constexpr std::size_t kSize = 65536;
   for (std::uint64_t start = kSize - 40; start <= kSize; start += 8) {
     Rings<Timed<>> rings{2, {.slack = 0}, kSize, start};
@@ -243,7 +243,7 @@ TEST(MergeTimedTest, ASampleTooShortForItsTimeIsMalformed) {
   EXPECT_EQ(merged[1].event.defect, Defect::BadSample);
 }
 
-TEST(TimedTest, ADrainAndACursorPassTheTime) {
+TEST(TimedTest, PayloadStartsAfterTime) {
   testing::FakeRing fake{65536};
   fake.timed_sample(20, testing::keyed(7));
   auto cursor = Cursor<Timed<>>::over(fake.page(), fake.data()).value();
@@ -271,7 +271,7 @@ std::uint64_t key_of(Bytes payload, std::size_t in_head, std::size_t offset) {
   return KeyAt{offset}(Sample{head, tail});
 }
 
-TEST(KeyAtTest, TheKeyIsTheBytesAtItsOffsetWhereverThePayloadStraddles) {
+TEST(KeyAtTest, ReadsKeyWhereverPayloadStraddles) {
   const auto bytes = payload();
   for (std::size_t offset = 0; offset + sizeof(std::uint64_t) <= bytes.size(); ++offset) {
     std::uint64_t key;

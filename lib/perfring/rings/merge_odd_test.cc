@@ -71,7 +71,7 @@ TEST(MergeLostTest, ALostWithoutASampleBehindItWaitsForOne) {
   EXPECT_THAT(rings.run(110), ElementsAre(lost(0, 95, 3), sample(0, 95)));
 }
 
-TEST(MergeLostTest, ALostWithoutASampleTakesTheBoundOfTheRunItFirstWaitedIn) {
+TEST(MergeLostTest, LostWithoutSampleTakesBoundOfFirstWait) {
   Rings<> rings{2, {.slack = 10, .learns = false}};
   rings[0].lost(3);
   rings.write(1, 89);
@@ -130,7 +130,7 @@ TEST(MergeMalformedTest, AMalformedTakesTheKeyOfTheRecordBeforeIt) {
               ElementsAre(sample(0, 10), sample(1, 20), sample(0, 30)));
 }
 
-TEST(MergeMalformedTest, AMalformedBehindManyEventsTakesTheKeyOfTheLast) {
+TEST(MergeMalformedTest, MalformedAfterManyEventsTakesLastKey) {
   Rings<> rings{1};
   for (std::uint64_t i = 0; i < 30; ++i) rings.write(0, i);
   rings[0].raw_record(77, 16, payload(8), 16);
@@ -140,7 +140,7 @@ TEST(MergeMalformedTest, AMalformedBehindManyEventsTakesTheKeyOfTheLast) {
   EXPECT_EQ(merged[30].key, 29U);
 }
 
-TEST(MergeMalformedTest, AMalformedWithoutARecordBeforeItIsNextAndNotLate) {
+TEST(MergeMalformedTest, MalformedWithoutPredecessorComesNext) {
   Rings<> rings{2};
   rings.write(1, 20);
   rings.run(50);
@@ -153,7 +153,7 @@ TEST(MergeMalformedTest, AMalformedWithoutARecordBeforeItIsNextAndNotLate) {
   EXPECT_EQ(merged[0].event.kind, CopiedEvent::Kind::Malformed);
 }
 
-TEST(MergeMalformedTest, ABadSizeEndsItsRingsLookAndDelaysNoOther) {
+TEST(MergeMalformedTest, BadSizeEndsLookOfItsRingOnly) {
   Rings<> rings{2};
   rings.write(0, 10);
   rings[0].raw_record(9, 12, {}, 64);
@@ -168,7 +168,7 @@ TEST(MergeMalformedTest, ABadSizeEndsItsRingsLookAndDelaysNoOther) {
   EXPECT_THAT(rings.run(70), ElementsAre(sample(0, 60)));
 }
 
-TEST(MergeMalformedTest, BadPositionsAreOneEventAndItsRingGoesOnBehindThem) {
+TEST(MergeMalformedTest, RingContinuesAfterBadPositions) {
   Rings<> rings{2};
   rings.write(0, 10);
   rings.run(11);
@@ -184,7 +184,7 @@ TEST(MergeMalformedTest, BadPositionsAreOneEventAndItsRingGoesOnBehindThem) {
   EXPECT_THAT(rings.run(70), ElementsAre(sample(0, 60)));
 }
 
-TEST(MergeMalformedTest, BadPositionsThatWaitKeepTheirPlaceAndTheirBytes) {
+TEST(MergeMalformedTest, WaitingBadPositionsStayUnchanged) {
   Rings<> rings{1};
   rings.write(0, 10);
   rings[0].advance(3);
@@ -199,7 +199,7 @@ TEST(MergeMalformedTest, BadPositionsThatWaitKeepTheirPlaceAndTheirBytes) {
 
 // The first run reads some of 100 records and consumes 2. Then data_head goes back: among the
 // records that were not read, among those that were read, or among those that were consumed.
-TEST(MergeM9Test, AHeadThatWentBackHidesNothingThatWasThereAndProvesNoDelay) {
+TEST(MergeM9Test, HeadMovingBackHidesNoRecords) {
   for (const std::uint64_t left : {99U, 50U, 5U, 1U, 0U}) {
     Rings<> rings{1, {.slack = 0}};
     for (std::uint64_t i = 1; i <= 100; ++i) rings.write(0, i);
@@ -285,7 +285,7 @@ TEST(MergeOddTest, AKeyMeetsTheClockThoughALowerOneIsBehindIt) {
   EXPECT_EQ(merged[1], sample(0, 5, 2));
 }
 
-TEST(MergeOddTest, AMalformedBehindAKeyThatMetTheClockHasItsNewKey) {
+TEST(MergeOddTest, MalformedTakesAdjustedKeyOfPredecessor) {
   Rings<> rings{1};
   rings.write(0, 7);
   EXPECT_EQ(rings.run(10).size(), 1U);
@@ -298,7 +298,7 @@ TEST(MergeOddTest, AMalformedBehindAKeyThatMetTheClockHasItsNewKey) {
   EXPECT_EQ(merged[1].key, 7U);
 }
 
-TEST(MergeOddTest, AKeyEqualToTheClockIsNotAheadOfItAfterAFlushEither) {
+TEST(MergeOddTest, KeyEqualToClockIsNotAheadAfterFlush) {
   Rings<> rings{1};
   rings.write(0, 50);
   EXPECT_THAT(rings.flush(0), IsEmpty());
@@ -309,7 +309,7 @@ TEST(MergeOddTest, AKeyEqualToTheClockIsNotAheadOfItAfterAFlushEither) {
 
 // A ring may be written to during a run. A ring that had no further record in this run gets none
 // until the next run, so the record that was found to be next remains next.
-TEST(MergeOddTest, ALostThatWaitsAndBecomesASampleIsTheNextRuns) {
+TEST(MergeOddTest, LostThatBecomesSampleWaitsForNextRun) {
   Rings<> rings{1};
   rings.write(0, 10);
   rings.write(0, 20);

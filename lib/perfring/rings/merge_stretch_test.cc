@@ -58,14 +58,14 @@ void displace(std::uint32_t place, std::uint32_t by) {
   EXPECT_EQ(rings.tail(0), (kCount + 1) * kKeyedSize);
 }
 
-TEST(MergeStretchTest, AKeyThatGoesBackIsRepairedAsFarAsTheWindowReaches) {
+TEST(MergeStretchTest, WindowRepairsKeysWithinItsReach) {
   for (std::uint32_t place = 9; place < kCount; ++place) {
     for (const std::uint32_t by : {1U, 7U, 8U, 9U}) displace<8>(place, by);
     for (const std::uint32_t by : {1U, 2U, 3U}) displace<1>(place, by);
   }
 }
 
-TEST(MergeStretchTest, DeliveredRecordsAreReleasedAndTheRestStays) {
+TEST(MergeStretchTest, OnlyDeliveredRecordsAreReleased) {
   for (const std::uint64_t limit : {1U, 2U, 7U, 8U, 9U, 31U, 63U, 64U, 65U, 66U, 99U}) {
     Rings<> rings{2};
     write_even(rings, 0, kCount);
@@ -134,7 +134,7 @@ TEST(MergeStretchTest, AKeyThatThrowsLosesNothing) {
 
 // The same with a second look, begun when part of the first has been read; and where the ring
 // wraps.
-TEST(MergeStretchTest, AKeyThatThrowsAcrossLooksAndTheRingsEndLosesNothing) {
+TEST(MergeStretchTest, KeyThrowingAcrossLooksLosesNothing) {
   constexpr std::size_t kRing = 4096;
   for (const std::uint32_t before_end : {0U, 20U, 50U}) {
     for (std::uint32_t at = 0; at != kCount; ++at) {

@@ -53,7 +53,7 @@ TEST(MergeTest, EventsOfSeveralRingsComeInTheOrderOfTheirKeys) {
   EXPECT_EQ(rings.tail(1), 1 * kKeyedSize);
 }
 
-TEST(MergeTest, EqualKeysComeInTheOrderOfTheRingsAndOfEachRing) {
+TEST(MergeTest, EqualKeysFollowRingOrder) {
   Rings<> rings{2};
   for (std::uint32_t i = 0; i < 3; ++i) {
     rings.write(1, 7, i);
@@ -112,7 +112,7 @@ TEST(MergeM1Test, EachRingIsLookedAtOnceAfterTheClockIsRead) {
       << "what was there when data_head was read, and not what came later";
 }
 
-TEST(MergeM2Test, AKeyIsReleasedOnceItIsLowerThanTheClockLessTheSlack) {
+TEST(MergeM2Test, KeyIsReleasedOnceSlackHasPassed) {
   Rings<> rings{2, {.slack = 100}};
   rings.write(0, 899);
   rings.write(0, 901);
@@ -139,7 +139,7 @@ TEST(MergeM2Test, TheSmallestClockOfTheLooksCounts) {
   }
 }
 
-TEST(MergeM2Test, ASlackThatIsLongerThanTheClockHasRunReleasesNothing) {
+TEST(MergeM2Test, MaximumSlackHoldsEverythingUntilFlush) {
   Rings<> rings{1, {.slack = kMax}};
   rings.write(0, 0);
   EXPECT_THAT(rings.run(kMax), IsEmpty());
@@ -157,7 +157,7 @@ TEST(MergeM2Test, AKeyFarAboveTheOneBeforeItWaitsForItsTimeToo) {
   EXPECT_THAT(rings.run(now + 40), ElementsAre(sample(1, now - 20)));
 }
 
-TEST(MergeM3Test, AWindowRepairsWhatIsDisplacedByLessThanItsLength) {
+TEST(MergeM3Test, WindowRepairsDisplacementsBelowItsLength) {
   Rings<> rings{2};
   for (std::uint64_t key = 2; key <= 8; ++key) rings.write(0, 10 * key);
   rings.write(0, 15);
@@ -188,7 +188,7 @@ TEST(MergeM3Test, AWindowOfOneRepairsNothing) {
   EXPECT_EQ(rings.merge.counts(), (MergeCounts{.delivered = 5, .late = 2, .worst_late = 10}));
 }
 
-TEST(MergeM3Test, ALaterRecordWithALowerKeyComesBeforeOneThatWaits) {
+TEST(MergeM3Test, LowerKeyOvertakesWaitingRecord) {
   Rings<> rings{1, {.slack = 10}};
   rings.write(0, 20);
   EXPECT_THAT(rings.run(25), IsEmpty());
@@ -208,7 +208,7 @@ TEST(MergeM4Test, TheTailStaysAtTheOldestThatWasNotDelivered) {
   EXPECT_EQ(rings.tail(0), 5 * kKeyedSize);
 }
 
-TEST(MergeM4Test, TheTailIsWrittenOnceInARunAndNotWithoutNeed) {
+TEST(MergeM4Test, TailIsWrittenAtMostOncePerRun) {
   Rings<Counting> rings{2};
   for (std::uint64_t key = 0; key < 30; ++key) rings.write(0, key);
   rings.write(1, 10);
@@ -221,7 +221,7 @@ TEST(MergeM4Test, TheTailIsWrittenOnceInARunAndNotWithoutNeed) {
   EXPECT_EQ(Counting::tails, 3U);
 }
 
-TEST(MergeM5Test, AnEventThatComesAfterANewerOneIsLateAndCounted) {
+TEST(MergeM5Test, EventOlderThanDeliveredOneCountsAsLate) {
   Rings<> rings{2, {.slack = 0, .learns = false}};
   rings.write(0, 50);
   rings.run(60);

@@ -60,7 +60,7 @@ class OverwritableRingTest : public ::testing::Test {
   }
 };
 
-TEST_F(OverwritableRingTest, TheEventWritesBackwardAndIsMappedReadOnly) {
+TEST_F(OverwritableRingTest, WritesBackwardIntoReadOnlyMapping) {
   {
     const auto ring = open();
     ASSERT_TRUE(ring.has_value());
@@ -81,7 +81,7 @@ TEST_F(OverwritableRingTest, TheEventWritesBackwardAndIsMappedReadOnly) {
   EXPECT_THAT(kernel_.calls, ElementsAre(HasSubstr("disable")));
 }
 
-TEST_F(OverwritableRingTest, ASnapshotPausesAndResumes) {
+TEST_F(OverwritableRingTest, SnapshotPausesRingWhileReading) {
   auto ring = open().value();
   write(ring);
   write(ring);
@@ -111,7 +111,7 @@ std::chrono::microseconds waited_for(std::chrono::microseconds writer) {
   return now - 1h;
 }
 
-TEST(OverwritableRingSettleTest, AWriterIsWaitedForUntilItStandsFor20MicrosecondsButNot10Ms) {
+TEST(OverwritableRingSettleTest, WaitsLimitedTimeForWriterToSettle) {
   EXPECT_EQ(waited_for(0us), 21us) << "and the last look at the clock";
   EXPECT_EQ(waited_for(500us), 520us);
   EXPECT_EQ(waited_for(9900us), 9920us);
@@ -127,7 +127,7 @@ TEST_F(OverwritableRingTest, ACopyPausesNobody) {
   EXPECT_THAT(kernel_.calls, IsEmpty());
 }
 
-TEST_F(OverwritableRingTest, AFailedOpenOrSnapshotIsAnErrorAndLeavesNothing) {
+TEST_F(OverwritableRingTest, FailedOpenOrSnapshotLeavesNothingBehind) {
   EXPECT_THAT(open(3).error().message(), HasSubstr("invalid page count 3"));
   EXPECT_THAT(open(0).error().message(), HasSubstr("invalid page count 0"));
   kernel_.open_errno = ENODEV;

@@ -111,7 +111,7 @@ TEST_F(RingSetCpusTest, DestructionLeavesNothingButTheMapEntries) {
   EXPECT_EQ(FakeKernel::mappings(), 0);
 }
 
-TEST_F(RingSetCpusTest, WithALatencyDestructionDisablesBothEventsOfEachRing) {
+TEST_F(RingSetCpusTest, DestructionDisablesBothEventsWithLatency) {
   RingSetOptions options = small();
   options.latency = 10ms;
   std::vector<std::string> events;
@@ -157,7 +157,7 @@ TEST_F(RingSetCpusTest, NothingFailsOnceTheMapEntryIsFilled) {
   EXPECT_THAT(collected_.keys, ElementsAre(Pair(5, 7)));
 }
 
-TEST_F(RingSetCpusTest, AFailedAddIsAnErrorAndLeavesNothing) {
+TEST_F(RingSetCpusTest, FailedAddLeavesNothingBehind) {
   RingSet set = open();
   kernel_.open_errno = EINVAL;
   EXPECT_EQ(set.add(70'000).error().message(), "perf_event_open failed: Invalid argument");
@@ -178,7 +178,7 @@ TEST_F(RingSetCpusTest, AFailedAddIsAnErrorAndLeavesNothing) {
   EXPECT_TRUE(set.add(9).has_value());
 }
 
-TEST_F(RingSetCpusTest, AFailedOpenIsAnErrorAndLeavesNothing) {
+TEST_F(RingSetCpusTest, FailedOpenLeavesNothingBehind) {
   kernel_.open_errno = EACCES;
   EXPECT_EQ(try_open().error().message(), "perf_event_open failed: Permission denied");
   kernel_.open_errno = 0;
@@ -292,7 +292,7 @@ class RingSetUeventsTest : public RingSetCpusTest {
   }
 };
 
-TEST_F(RingSetUeventsTest, UeventsOfTheKernelAreFollowedAndOthersIgnored) {
+TEST_F(RingSetUeventsTest, FollowsOnlyKernelUevents) {
   RingSet set = open_following();
   kernel_.send_uevent("online@/devices/system/cpu/cpu4", 1234);
   set.poll();
@@ -314,7 +314,7 @@ TEST_F(RingSetUeventsTest, DroppedUeventsReviveEveryCpuAtOnce) {
   EXPECT_EQ(set.rings(), 2U);
 }
 
-TEST_F(RingSetUeventsTest, ACpuThatWentMeanwhileIsNoErrorAndAnyOtherFailureIs) {
+TEST_F(RingSetUeventsTest, FailedOpenIsErrorUnlessCpuIsGone) {
   RingSet set = open_following();
   kernel_.open_errno = ENODEV;
   kernel_.send_uevent("online@/devices/system/cpu/cpu4");
@@ -327,7 +327,7 @@ TEST_F(RingSetUeventsTest, ACpuThatWentMeanwhileIsNoErrorAndAnyOtherFailureIs) {
   EXPECT_EQ(set.hotplug_error()->io_error(), std::errc::permission_denied);
 }
 
-TEST_F(RingSetCpusTest, ACpuThatNoMemoryWasLeftForIsFollowedASecondLater) {
+TEST_F(RingSetCpusTest, CpuMissedForLackOfMemoryIsRetried) {
   RingSetOptions options = small();
   options.follows_cpus = true;
   RingSet set = open(options);
@@ -404,7 +404,7 @@ class RingSetListTest : public RingSetCpusTest {
   }
 };
 
-TEST_F(RingSetListTest, TheListIsReadOnceASecondHoweverLongAWaitMayLast) {
+TEST_F(RingSetListTest, LongWaitStillReadsListEverySecond) {
   RingSet set = following();
   online("0,1,2");
   const auto start = RingSet::Clock::now();
@@ -414,7 +414,7 @@ TEST_F(RingSetListTest, TheListIsReadOnceASecondHoweverLongAWaitMayLast) {
   EXPECT_LT(RingSet::Clock::now() - start, 5s);
 }
 
-TEST_F(RingSetListTest, ARevivalWhoseEntryIsNotFilledIsTriedAgainASecondLater) {
+TEST_F(RingSetListTest, FailedRevivalIsRetriedAfterOneSecond) {
   RingSet set = following();
   online("0");
   wait_for_the_list(set);

@@ -74,7 +74,7 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(Clock::now().time_since_epoch() / 1ns);
 }
 
-TEST_F(RingSetMergeTest, AnEventTooYoungToMergeSetsADeadlineAfterTheSlack) {
+TEST_F(RingSetMergeTest, YoungEventSetsDeadlineAfterSlack) {
   RingSetOptions options = small();
   options.merge.slack = 20'000'000;
   RingSet set = open(options);
@@ -133,7 +133,7 @@ TEST_F(RingSetMergeTest, AMergeGoesOnAfterADrainOfTheSameRings) {
 }
 
 // The keys change to a clock other than CLOCK_MONOTONIC and back. All are delivered and counted.
-TEST_F(RingSetMergeTest, KeysOfAnotherClockAreDeliveredAndCounted) {
+TEST_F(RingSetMergeTest, KeysOfAnotherClockAreStillDelivered) {
   RingSet set = open();
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   const std::uint64_t years = now_ns() + 1'000'000'000'000'000'000;

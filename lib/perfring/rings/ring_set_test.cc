@@ -44,7 +44,7 @@ TEST_F(RingSetTest, ADrainDeliversWhatEveryRingHolds) {
 }
 
 // S11: data_head goes back, as on kernels before 5.2 (K59).
-TEST_F(RingSetTest, ARingWhoseHeadWentBackIsEmptyAndHoldsNoOtherUp) {
+TEST_F(RingSetTest, RingWithRewoundHeadIsTreatedAsEmpty) {
   RingSet set = open();
   set.poll();
   write(0, 1);
@@ -89,7 +89,7 @@ TEST_F(RingSetTest, APerRingOf0IsOne) {
   EXPECT_THAT(collected_.keys, ElementsAre(Pair(1, 2), Pair(0, 1), Pair(1, 3)));
 }
 
-TEST_F(RingSetTest, ALimitLeavesTheRestAndTheNextRoundGoesOn) {
+TEST_F(RingSetTest, NextRoundContinuesAfterLimit) {
   RingSet set = open();
   set.poll();
   for (std::uint64_t i = 0; i < 3; ++i) write(0, i);
@@ -292,7 +292,7 @@ TEST_F(RingSetTest, AMovedFromSetHasNoRing) {
 }
 
 // C3: a round delivers what a ring holds when the round begins, and at most one turn more.
-TEST_F(RingSetTest, ATurnThatPassesItsShareOfTheRoundIsTheRingsLast) {
+TEST_F(RingSetTest, RoundGivesRingAtMostOneExtraTurn) {
   RingSet set = open();
   for (const std::uint64_t per_ring : {1U, 4U, 64U}) {
     set.drain(collected_);

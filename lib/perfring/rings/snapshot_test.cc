@@ -100,7 +100,7 @@ TEST_F(SnapshotsTest, RecordsOfEverySizeAreWholeAtEveryPlace) {
   }
 }
 
-TEST_F(SnapshotsTest, BytesOverwrittenSinceTheLastSnapshotAreCounted) {
+TEST_F(SnapshotsTest, CountsBytesOverwrittenBetweenSnapshots) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   for (std::uint64_t i = 1; i <= 1000; ++i) ring.write(i, 64);
@@ -201,7 +201,7 @@ TEST_F(SnapshotsCopyTest, RecordsOverwrittenDuringACopyAreLeftOut) {
 }
 
 // W35: the purpose of the margin.
-TEST_F(SnapshotsCopyTest, WithoutAMarginARecordThatIsBegunDamagesTheOldest) {
+TEST_F(SnapshotsCopyTest, WithoutMarginNewRecordDamagesOldest) {
   bool damaged = false;
   for (int records = 0; records < 63; ++records) {
     for (const std::uint64_t number : copied(records, 0)) damaged |= number == 0;
@@ -259,7 +259,7 @@ TEST_F(SnapshotsCopyTest, BytesThatTheMarginLeavesOutAreCounted) {
   EXPECT_EQ(last_.overwritten, 128U);
 }
 
-TEST_F(SnapshotsCopyTest, AnotherLengthOrAddressOrTheRingItselfIsRefused) {
+TEST_F(SnapshotsCopyTest, CopyRefusesUnsuitableBuffer) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   ring.write(1);
@@ -288,7 +288,7 @@ TEST_F(SnapshotsTest, TheCallbackStopsASnapshot) {
   EXPECT_EQ(events, 100);
 }
 
-TEST_F(SnapshotsTest, LostAndMalformedRecordsAreDelivered) {
+TEST_F(SnapshotsTest, DeliversEventsOfEveryKind) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   ring.write(1);
@@ -333,7 +333,7 @@ TEST_F(SnapshotsTest, AHeadThatIsNoPlaceIsMalformed) {
 }
 
 // V8: as on kernels before 5.2 (K59).
-TEST_F(SnapshotsTest, AHeadThatWentBackIsAnEmptySnapshotAndTheNextGoesOn) {
+TEST_F(SnapshotsTest, SnapshotRecoversAfterHeadMovesBack) {
   for (const std::uint64_t back : {std::size_t{8}, std::size_t{24}, kSize}) {
     Backward ring;
     Snapshots snapshots = ring.snapshots();
@@ -358,7 +358,7 @@ struct GoesBack : DefaultMemory {
   }
 };
 
-TEST_F(SnapshotsTest, AHeadThatGoesBackWhileItIsCopiedLeavesAllToTheNext) {
+TEST_F(SnapshotsTest, HeadMovingBackDuringCopyDefersRecords) {
   Backward ring;
   auto snapshots = Snapshots<GoesBack>::over(ring.page(), ring.data()).value();
   for (std::uint64_t i = 1; i <= 3; ++i) ring.write(i);

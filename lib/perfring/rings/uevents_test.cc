@@ -27,7 +27,7 @@ constexpr std::string_view kOnline =
     "online@/devices/system/cpu/cpu1\0ACTION=online\0DEVPATH=/devices/system/cpu/cpu1\0"
     "SUBSYSTEM=cpu\0SEQNUM=1235\0"sv;
 
-TEST(ParseUeventTest, OnlineAndOfflineMessagesAreCpuChanges) {
+TEST(ParseUeventTest, ParsesCpuHotplugMessages) {
   EXPECT_EQ(parse_uevent(kOffline), (CpuChange{1, false}));
   EXPECT_EQ(parse_uevent(kOnline), (CpuChange{1, true}));
   EXPECT_EQ(parse_uevent("online@/devices/system/cpu/cpu4095"), (CpuChange{4095, true}));
@@ -82,7 +82,7 @@ TEST_F(UeventsTest, ALongMessageIsCut) {
   EXPECT_THAT(read(), ElementsAre(CpuChange{1, true}, CpuChange{1, false}));
 }
 
-TEST(UeventsOpenTest, TheKernelsSocketIsOpenAndQuiet) {
+TEST(UeventsOpenTest, OpenedSocketReadsWithoutBlocking) {
   auto uevents = Uevents::open();
   if (!uevents) GTEST_SKIP() << "no netlink socket: " << uevents.error().message();
   EXPECT_GE(uevents->fd(), 0);

@@ -84,7 +84,7 @@ TEST(WaiterTest, AfterLookAgainTheNextWaitReportsAtOnce) {
   EXPECT_EQ(waiter.poll(), Woken::Timeout);
 }
 
-TEST(WaiterTest, AReportAndALookAgainAreOneReport) {
+TEST(WaiterTest, LookAgainMergesWithPendingReport) {
   Waiter waiter = waiter_of();
   Readable ring;
   ASSERT_TRUE(waiter.add(ring.fd.get()).has_value());
@@ -114,7 +114,7 @@ TEST(WaiterTest, DeadlinesAreHeldToTheMicrosecond) {
   }
 }
 
-TEST(WaiterTest, WithoutEpollPwait2ReportsAndStopsAreSeenAsWell) {
+TEST(WaiterTest, WorksWithoutEpollPwait2) {
   testing::FakeKernel kernel;
   kernel.pwait2_errno = ENOSYS;
   Waiter waiter = waiter_of();
@@ -258,7 +258,7 @@ struct NamedSocket {
 
 // If a socket's peer connects to another socket, and so loses what was sent to it, the first socket
 // has an error until that error is read (net/unix/af_unix.c: unix_dgram_disconnected(), v6.1).
-TEST(WaiterTest, AnotherDescriptorWithAnErrorIsReportedAgainOnceThatIsRead) {
+TEST(WaiterTest, OtherDescriptorReportsAgainAfterErrorIsRead) {
   Waiter waiter = waiter_of();
   NamedSocket socket, peer, another;
   socket.connect_to(peer);
@@ -321,7 +321,7 @@ TEST(WaiterTest, AReportOfAnotherDescriptorIsRemembered) {
   EXPECT_TRUE(moved.take_other()) << "of the poll before it was moved";
 }
 
-TEST(WaiterTest, ADescriptorThatCannotBeAddedIsRefusedWithAdvice) {
+TEST(WaiterTest, RefusesUnsuitableDescriptorWithAdvice) {
   Waiter waiter = waiter_of();
   const Readable ring;
   ASSERT_TRUE(waiter.add(ring.fd.get()).has_value());

@@ -55,7 +55,7 @@ TEST(WakeupChoiceTest, OneRecordInEachLatencyIsWokenFor) {
   EXPECT_EQ(consumer.choice.wakeups(), kEach);
 }
 
-TEST(WakeupChoiceTest, MoreThanOneRecordInEachLatencyIsWaitedForByTimer) {
+TEST(WakeupChoiceTest, MoreThanOneRecordPerLatencyUsesTimer) {
   WakeupConsumer consumer{1ms};
   EXPECT_EQ(consumer.look(20, 900us, 1), 1);
   EXPECT_EQ(consumer.choice.wakeups(), kNone);
@@ -76,7 +76,7 @@ TEST(WakeupChoiceTest, ABurstAfterAQuietTimeIsSeen) {
   EXPECT_EQ(consumer.choice.wakeups(), kNone);
 }
 
-TEST(WakeupChoiceTest, TheEventsOfTheLookThatEndsAWindowCountInTheNext) {
+TEST(WakeupChoiceTest, EventsOfLookEndingWindowCountInNext) {
   WakeupConsumer consumer{1ms};
   consumer.look(1, 1s, 10);
   EXPECT_EQ(consumer.look(1, 17ms, 10), 0);
@@ -94,7 +94,7 @@ TEST(WakeupChoiceTest, TheTimerIsGivenUpBelowHalfTheRate) {
   EXPECT_EQ(consumer.choice.wakeups(), kEach);
 }
 
-TEST(WakeupChoiceTest, ATimerIsDueInALatencyAndSoAreTwoLooksAfterItIsGivenUp) {
+TEST(WakeupChoiceTest, TimerStaysDueTwoLooksAfterItIsGivenUp) {
   WakeupConsumer consumer{1ms};
   consumer.look(1, 1us, 1);
   EXPECT_EQ(consumer.choice.due(), WakeupChoice::Clock::time_point::max());
@@ -233,7 +233,7 @@ TEST_F(RingSetLatencyTest, ASlackDoesNotPutOffTheLatencysRound) {
   EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10ms);
 }
 
-TEST_F(RingSetLatencyTest, BackToWakeupsTwoMoreRoundsFollowWithinTheLatency) {
+TEST_F(RingSetLatencyTest, TwoTimedRoundsFollowReturnToWakeups) {
   RingSet set = open(within(1ms));
   set.poll();
   const int loud = event_of(0);
