@@ -58,7 +58,8 @@ void trace(std::string_view text) {
   std::string printed;
   for (const differential::KernelTrace& trace : *parsed) {
     expect(trace.steps.size() == trace.script.steps.size(), "a step that shows nothing");
-    expect(!why_impossible(trace.script) && !nests(trace.script), "a trace of no real kernel");
+    expect(!why_impossible(trace.script) && !has_nested_steps(trace.script),
+           "a trace of no real kernel");
     differential::RecordedReference recorded{trace};
     for (const script::Step& step : trace.script.steps) recorded.run(step);
     printed += to_text(trace);

@@ -65,7 +65,7 @@ std::string summary(const ConformReport& report) {
 }
 
 // Lists the known failures that no longer fail.
-std::string mended(const ConformReport& report) {
+std::string fixed_cases(const ConformReport& report) {
   std::string text;
   for (const ConformRow& row : report.rows) {
     const bool good = row.cell.outcome <= Outcome::Acceptable;
@@ -129,7 +129,7 @@ std::string to_text(const ConformReport& report) {
     text += "\n";
   }
   const Conclusion conclusion = report.conclusion();
-  return text + summary(report) + "\n" + mended(report) +
+  return text + summary(report) + "\n" + fixed_cases(report) +
          sentence(conclusion, one_line(report.subject) + " is right in every case that was run") +
          fmt::format("\nNot looked for: {}: see {}\n", kNotLookedFor, kWhere);
 }

@@ -33,7 +33,7 @@ using testing::MatchesRegex;
 // the command runs.
 std::string ran(const std::string& command, const std::function<void()>& keep_going) {
   ChildProcess child{{"/bin/sh", "-c", command}};
-  const Ended ended = child.wait([&] {
+  const ProcessResult ended = child.wait([&] {
     ::usleep(8000);
     keep_going();
     return false;
