@@ -114,7 +114,7 @@ Conclusion ConformReport::conclusion() const {
 }
 
 // Printed in the text and in the JSON: the limits of the outcome "right".
-constexpr const char* kNotLookedFor =
+constexpr const char* kNotChecked =
     "a write during a drain (a data_head that is read twice; a data_tail that is moved before its "
     "records are read)";
 constexpr const char* kWhere = "harness/conformance/README.md: What it does not show";
@@ -131,14 +131,14 @@ std::string to_text(const ConformReport& report) {
   const Conclusion conclusion = report.conclusion();
   return text + summary(report) + "\n" + fixed_cases(report) +
          sentence(conclusion, one_line(report.subject) + " is right in every case that was run") +
-         fmt::format("\nNot looked for: {}: see {}\n", kNotLookedFor, kWhere);
+         fmt::format("\nNot looked for: {}: see {}\n", kNotChecked, kWhere);
 }
 
 std::string to_json_text(const ConformReport& report) {
   Json json = to_json(report.conclusion());
   json["suite"] = conformance::suite().version;
   json["subject"] = report.subject;
-  json["not_looked_for"] = kNotLookedFor;
+  json["not_looked_for"] = kNotChecked;
   json["counts"] = Json::object();
   for (const auto& [outcome, count] : counts(report)) json["counts"][to_string(outcome)] = count;
   json["cases"] = Json::array();

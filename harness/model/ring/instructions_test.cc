@@ -205,7 +205,7 @@ TEST(ModelMemoryTest, ARefusalIsJustifiedFromTheFirstByteOnThatHasNoRoom) {
       const ModelEvent kernel{ring, {}};
       ModelCpu cpu;
       cpu.record_bytes = 16;
-      cpu.tail_seen = kernel.rb.head - unread;
+      cpu.tail_read = kernel.rb.head - unread;
       cpu.on_drop(kernel.rb, kernel.event);
     });
   };
