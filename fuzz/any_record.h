@@ -79,9 +79,9 @@ class AnyRecord {
     using Against = record::testing::Guarded::Against;
     static record::testing::Guarded memory{{}};
     memory.place(bytes_, Against::First);
-    const std::string first = look(memory.bytes());
+    const std::string first = text_of(memory.bytes());
     memory.place(bytes_);
-    const std::string text = look(memory.bytes());
+    const std::string text = text_of(memory.bytes());
     expect(first == text, "a record is another one elsewhere");
     const std::array<record::Layouts::Entry, 1> entries{{{id(), &layout_}}};
     if (const auto layouts = record::Layouts::over(entries)) {
@@ -112,7 +112,7 @@ class AnyRecord {
     return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
   }
 
-  std::string look(Bytes bytes) const {
+  std::string text_of(Bytes bytes) const {
     const record::Any any = D::decode(bytes, layout_);
     std::visit(
         [bytes](const auto& view) {

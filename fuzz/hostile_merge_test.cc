@@ -190,12 +190,12 @@ struct Counts : Right {
 };
 
 TEST(HostileMergeTest, AWrongCountIsFound) {
-  constexpr const char* kSaid = "the counts are others than the events'";
-  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::delivered, 1>>>(kSeed)), kSaid);
-  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::delivered, -1>>>(kSeed)), kSaid);
-  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::late, 1>>>(kSeed)), kSaid);
-  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::late, -1>>>("late_by_one")), kSaid);
-  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::worst_late, 1>>>("late_by_one")), kSaid);
+  constexpr const char* kMessage = "the counts are others than the events'";
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::delivered, 1>>>(kSeed)), kMessage);
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::delivered, -1>>>(kSeed)), kMessage);
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::late, 1>>>(kSeed)), kMessage);
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::late, -1>>>("late_by_one")), kMessage);
+  EXPECT_DEATH((run<Planted<Counts<&MergeCounts::worst_late, 1>>>("late_by_one")), kMessage);
 }
 
 // A flush that never ends.

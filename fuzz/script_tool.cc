@@ -35,7 +35,7 @@ std::optional<Answer> parse_tool(int argc, char** argv, ToolOptions& options) {
 
 int script_tool(int argc, char** argv) {
   ToolOptions options;
-  if (const auto answer = parse_tool(argc, argv, options)) return give(*answer);
+  if (const auto answer = parse_tool(argc, argv, options)) return print_answer(*answer);
   const std::string name = in_quotes(options.file);
   if (options.text) {
     const auto file = read_input("FILE", options.file, kMiB, Content::Binary);

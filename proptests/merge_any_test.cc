@@ -167,7 +167,7 @@ TYPED_TEST(MergeMemoryTest, FindsTheFault) {
 // Puts one odd record at every place of a row that two looks see, whether or not the row is read in
 // one go, and wherever the ring's end falls in it.
 
-enum class Odd { Equal, Back, BehindTheLook, Ahead, None, All, Longer, Lost, Malformed };
+enum class Odd { Equal, Back, AfterTheLook, Ahead, None, All, Longer, Lost, Malformed };
 
 template <class Rows>
 void write_odd(Rows& rows, Odd odd, std::uint64_t looked_at, std::size_t payload) {
@@ -177,7 +177,7 @@ void write_odd(Rows& rows, Odd odd, std::uint64_t looked_at, std::size_t payload
       return rows.sample(0, now);
     case Odd::Back:
       return rows.sample(0, now - 6);
-    case Odd::BehindTheLook:
+    case Odd::AfterTheLook:
       return rows.sample(0, looked_at - 2);
     case Odd::Ahead:
       return rows.sample(0, now + 5000);

@@ -39,7 +39,7 @@ struct ClockedRecord {
   bool is_right;  // the key is from the right clock, whatever the ring's offset
 };
 // A delivered record.
-struct Came {
+struct DeliveredRecord {
   std::size_t record;
   bool late;
   bool ahead;
@@ -128,8 +128,8 @@ class ClockedMerge {
   void write(const ClockedRecord& record, std::size_t number) {
     rings_.write(record.ring, record.key, static_cast<std::uint32_t>(number));
   }
-  std::vector<Came> run(const ClockedRun& at) {
-    std::vector<Came> came;
+  std::vector<DeliveredRecord> run(const ClockedRun& at) {
+    std::vector<DeliveredRecord> delivered;
     std::size_t clock_calls = 0;
     const auto clock = [&] {
       return clock_calls++ < rings_.merge.rings() ? at.clock : at.clock_after;
@@ -139,19 +139,19 @@ class ClockedMerge {
     const auto key = [&](const Sample& sample) {
       return kClampsKeys ? std::min(KeyAt{}(sample), at.clock_after) : KeyAt{}(sample);
     };
-    rings_.merge.run(key, clock, [&](const Ordered& each) { came.push_back(copy(each)); });
-    return came;
+    rings_.merge.run(key, clock, [&](const Ordered& each) { delivered.push_back(copy(each)); });
+    return delivered;
   }
-  std::vector<Came> flush() {
-    std::vector<Came> came;
-    rings_.merge.flush(KeyAt{}, [&](const Ordered& each) { came.push_back(copy(each)); });
-    return came;
+  std::vector<DeliveredRecord> flush() {
+    std::vector<DeliveredRecord> delivered;
+    rings_.merge.flush(KeyAt{}, [&](const Ordered& each) { delivered.push_back(copy(each)); });
+    return delivered;
   }
   std::uint64_t slack() const { return rings_.merge.slack(); }
   std::uint64_t ahead() const { return rings_.merge.counts().ahead; }
 
  private:
-  static Came copy(const Ordered& each) {
+  static DeliveredRecord copy(const Ordered& each) {
     const auto& sample = std::get<Sample>(each.event);
     std::uint32_t number = 0;
     std::memcpy(&number, sample.head.data() + sizeof(std::uint64_t), sizeof(number));
@@ -174,12 +174,12 @@ class ClockedTimeMerge {
   void write(const ClockedRecord& record, std::size_t number) {
     fakes_[record.ring]->timed_sample(record.key, testing::keyed(number));
   }
-  std::vector<Came> run(const ClockedRun& at) {
+  std::vector<DeliveredRecord> run(const ClockedRun& at) {
     // The fault kKnowsNoClock: no key is ahead of this clock.
     merge_.look(at.clock, [&] { return kKnowsNoClock ? ~std::uint64_t{0} : at.clock_after; });
     return take(false);
   }
-  std::vector<Came> flush() { return take(true); }
+  std::vector<DeliveredRecord> flush() { return take(true); }
   std::uint64_t slack() const { return kSlackOfAll; }
   std::uint64_t ahead() const { return ahead_; }
 
@@ -189,16 +189,16 @@ class ClockedTimeMerge {
     attr.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
     return attr;
   }
-  std::vector<Came> take(bool all) {
-    std::vector<Came> came;
+  std::vector<DeliveredRecord> take(bool all) {
+    std::vector<DeliveredRecord> delivered;
     while (const auto front = merge_.next(all)) {
       std::uint64_t number = 0;
       std::memcpy(&number, front->bytes.data() + 20, sizeof(number));
-      came.push_back({static_cast<std::size_t>(number), front->late, front->ahead});
+      delivered.push_back({static_cast<std::size_t>(number), front->late, front->ahead});
       ahead_ += front->ahead;
     }
     merge_.release();
-    return came;
+    return delivered;
   }
   record::Layout layout_{attr()};
   std::vector<std::unique_ptr<testing::FakeRing>> fakes_;
@@ -220,8 +220,9 @@ bool has_right(const Clocked& course, std::size_t ring) {
 }
 
 // Judges a record that was delivered in run `run`; runs.size() is the flush.
-void judge_one(const Clocked& course, const Came& came, std::size_t run, std::uint64_t slack) {
-  const ClockedRecord& record = course.records[came.record];
+void judge_one(const Clocked& course, const DeliveredRecord& delivered, std::size_t run,
+               std::uint64_t slack) {
+  const ClockedRecord& record = course.records[delivered.record];
   std::size_t saw = 0;
   while (course.runs[saw].clock_after < record.published) ++saw;
   RC_ASSERT_INVARIANT(merged, run >= saw);
@@ -229,17 +230,17 @@ void judge_one(const Clocked& course, const Came& came, std::size_t run, std::ui
   const bool may_be_late = (!record.is_right && course.offsets[record.ring] < 0) ||
                            (run == course.runs.size() && has_right(course, record.ring));
   const bool is_ahead = record.key > course.runs[saw].clock_after;
-  RC_ASSERT_INVARIANT(late, !came.late || may_be_late);
+  RC_ASSERT_INVARIANT(late, !delivered.late || may_be_late);
   const std::size_t one = releases(course, saw, course.runs[saw].clock_after, slack);
   if (record.key <= record.published) {
     // The right clock, or one that is behind: released as soon as nothing older can follow.
     RC_ASSERT_INVARIANT(merged, run <= one);
-    RC_ASSERT_INVARIANT(merged, !came.ahead);
+    RC_ASSERT_INVARIANT(merged, !delivered.ahead);
   } else {
     const std::uint64_t then = one == course.runs.size() ? 0 : course.runs[one].clock_after;
     RC_ASSERT_INVARIANT(merged,
                         one == course.runs.size() || run <= releases(course, one, then, slack));
-    RC_ASSERT_INVARIANT(merged, !came.ahead || is_ahead);
+    RC_ASSERT_INVARIANT(merged, !delivered.ahead || is_ahead);
   }
   // In a ring whose keys are ahead of the whole course, the run that finds the record releases it.
   // If the slack has grown by then, so that the bound went back, the first run whose bound is past
@@ -248,7 +249,7 @@ void judge_one(const Clocked& course, const Came& came, std::size_t run, std::ui
   if (!has_right(course, record.ring) &&
       offset > static_cast<std::int64_t>(course.runs.back().clock_after - kFirst + kSlackOfAll)) {
     RC_ASSERT_INVARIANT(merged, run == saw || (slack > kSlackOfAll && run <= one));
-    RC_ASSERT_INVARIANT(merged, came.ahead || run == course.runs.size());
+    RC_ASSERT_INVARIANT(merged, delivered.ahead || run == course.runs.size());
   }
 }
 
@@ -257,7 +258,7 @@ void keeps_no_event_waiting() {
   const Clocked course = draw_clocked();
   RC_LOG() << course;
   Consumer consumer{course.offsets.size()};
-  std::vector<std::pair<std::size_t, Came>> all;
+  std::vector<std::pair<std::size_t, DeliveredRecord>> all;
   std::size_t written = 0;
   for (std::size_t run = 0; run <= course.runs.size(); ++run) {
     const bool is_flush = run == course.runs.size();
@@ -266,21 +267,22 @@ void keeps_no_event_waiting() {
          ++written) {
       consumer.write(course.records[written], written);
     }
-    for (const Came& came : is_flush ? consumer.flush() : consumer.run(course.runs[run])) {
-      all.emplace_back(run, came);
+    for (const DeliveredRecord& delivered :
+         is_flush ? consumer.flush() : consumer.run(course.runs[run])) {
+      all.emplace_back(run, delivered);
     }
   }
   std::vector<bool> seen(course.records.size());
   std::vector<std::uint64_t> right;
   std::uint64_t ahead = 0;
-  for (const auto& [run, came] : all) {
-    RC_ASSERT_INVARIANT(once, !seen[came.record]);
-    seen[came.record] = true;
-    ahead += run != course.runs.size() && came.ahead;
-    judge_one(course, came, run, consumer.slack());
-    const ClockedRecord& record = course.records[came.record];
+  for (const auto& [run, delivered] : all) {
+    RC_ASSERT_INVARIANT(once, !seen[delivered.record]);
+    seen[delivered.record] = true;
+    ahead += run != course.runs.size() && delivered.ahead;
+    judge_one(course, delivered, run, consumer.slack());
+    const ClockedRecord& record = course.records[delivered.record];
     const bool is_right = record.is_right || course.offsets[record.ring] == 0;
-    if (is_right && !came.late) right.push_back(record.key);
+    if (is_right && !delivered.late) right.push_back(record.key);
   }
   RC_ASSERT_INVARIANT(no_loss, written == all.size());
   RC_ASSERT_INVARIANT(merged, std::ranges::is_sorted(right));

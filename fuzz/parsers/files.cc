@@ -58,7 +58,8 @@ void trace(std::string_view text) {
   std::string printed;
   for (const differential::KernelTrace& trace : *parsed) {
     expect(trace.steps.size() == trace.script.steps.size(), "a step that shows nothing");
-    expect(!why_impossible(trace.script) && !nests(trace.script), "a trace of no real kernel");
+    expect(!why_impossible(trace.script) && !has_nested_steps(trace.script),
+           "a trace of no real kernel");
     differential::RecordedReference recorded{trace};
     for (const script::Step& step : trace.script.steps) recorded.run(step);
     printed += to_text(trace);
@@ -131,10 +132,11 @@ void tracepoint_format(std::string_view text) {
       const Bytes raw{bytes, size};
       if (number) expect(!number->of(raw) || size >= 4, "a number that is not there");
       if (!words) continue;
-      const auto said = words->of(raw);
-      expect(!said || said->empty() ||
-                 (said->data() >= text.data() && said->data() + said->size() <= text.data() + size),
-             "characters that are not the record's");
+      const auto field = words->of(raw);
+      expect(
+          !field || field->empty() ||
+              (field->data() >= text.data() && field->data() + field->size() <= text.data() + size),
+          "characters that are not the record's");
     }
   }
 }
@@ -145,8 +147,9 @@ namespace {
 // field.
 bool is(const Json& entry, const char* field, auto value) {
   if (!entry.contains(field)) return true;
-  const auto& said = entry.at(field);
-  return said.is_number_integer() && said.get<std::uint64_t>() == static_cast<std::uint64_t>(value);
+  const auto& stated = entry.at(field);
+  return stated.is_number_integer() &&
+         stated.get<std::uint64_t>() == static_cast<std::uint64_t>(value);
 }
 
 bool given(const Json& entry, const std::string& field) {
@@ -169,21 +172,21 @@ const std::array<Fields, 4> kOfModels = {
       {"executions_lkmm", "executions_lkmm_rmb"}}}};
 
 // Checks that the parser neither loses nor adds an expectation.
-void check_expected(const model::Litmus& litmus, const Json& said) {
+void check_expected(const model::Litmus& litmus, const Json& stated) {
   if (litmus.race) return;
   for (const Fields& fields : kOfModels) {
     const auto found = litmus.expected.find(fields.model);
     bool any = false, null = false;
     for (std::size_t i = 0; i < 2 && fields.allowed[i] != nullptr && !any; ++i) {
-      any = given(said, fields.allowed[i]) || given(said, fields.executions[i]);
-      null = null || said.contains(fields.allowed[i]);
+      any = given(stated, fields.allowed[i]) || given(stated, fields.executions[i]);
+      null = null || stated.contains(fields.allowed[i]);
       if (!any) continue;
       expect(found != litmus.expected.end(), "an expectation is lost");
-      expect(found->second.allowed.has_value() == given(said, fields.allowed[i]), "outcomes");
-      expect(found->second.executions.has_value() == given(said, fields.executions[i]),
+      expect(found->second.allowed.has_value() == given(stated, fields.allowed[i]), "outcomes");
+      expect(found->second.executions.has_value() == given(stated, fields.executions[i]),
              "whether executions are counted");
       if (found->second.executions) {
-        expect(is(said, fields.executions[i], *found->second.executions), "executions");
+        expect(is(stated, fields.executions[i], *found->second.executions), "executions");
       }
     }
     expect(any == (found != litmus.expected.end()), "an expectation that nobody has");
@@ -191,15 +194,15 @@ void check_expected(const model::Litmus& litmus, const Json& said) {
   }
 }
 
-void check(const model::Litmus& litmus, const Json& said) {
+void check(const model::Litmus& litmus, const Json& stated) {
   const std::size_t threads = litmus.program.threads.size();
   expect(threads >= 1 && threads <= model::Program::kThreadsMax, "too many threads");
   expect(litmus.text.threads.size() == threads, "operations of no thread");
   expect(!litmus.race || litmus.expected.empty(), "outcomes where there is a race");
-  expect(is(said, "unset_register", litmus.text.unset_register), "an unset register's value");
-  check_expected(litmus, said);
+  expect(is(stated, "unset_register", litmus.text.unset_register), "an unset register's value");
+  check_expected(litmus, stated);
   for (const model::Location& location : litmus.program.locations) {
-    expect(is(said, "initial", location.initial), "a location's initial value");
+    expect(is(stated, "initial", location.initial), "a location's initial value");
   }
 }
 
@@ -216,9 +219,9 @@ void litmus(std::string_view text) {
     return;
   }
   const auto parsed = Json::parse(text);
-  const auto& said = parsed.is_object() ? parsed.at("programs") : parsed;
-  expect(all.size() == said.size(), "a program is lost");
-  for (std::size_t i = 0; i < all.size(); ++i) check(all[i], said[i]);
+  const auto& stated = parsed.is_object() ? parsed.at("programs") : parsed;
+  expect(all.size() == stated.size(), "a program is lost");
+  for (std::size_t i = 0; i < all.size(); ++i) check(all[i], stated[i]);
 }
 
 }  // namespace perfring::fuzz

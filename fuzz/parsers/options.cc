@@ -59,9 +59,9 @@ std::optional<Options> parse_perfring(std::string_view text, std::vector<std::st
   const bool named = !command.empty();
   const Arguments arguments{text, std::move(command)};
   const auto parsed = cli::parse_command_line(arguments.count(), arguments.values());
-  const cli::Command* const asked = options_of(parsed);
-  if (asked == nullptr) return std::nullopt;
-  const Options* const options = std::get_if<Options>(asked);
+  const cli::Command* const parsed_command = options_of(parsed);
+  if (parsed_command == nullptr) return std::nullopt;
+  const Options* const options = std::get_if<Options>(parsed_command);
   expect(options != nullptr || !named, "another command's options");
   return options == nullptr ? std::nullopt : std::optional{*options};
 }

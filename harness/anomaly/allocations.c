@@ -54,10 +54,10 @@ void* memalign(size_t alignment, size_t size) {
 void* aligned_alloc(size_t alignment, size_t size) {
   return fails() ? NULL : __libc_memalign(alignment, size);
 }
-int posix_memalign(void** made, size_t alignment, size_t size) {
+int posix_memalign(void** result, size_t alignment, size_t size) {
   if (fails()) return ENOMEM;
-  *made = __libc_memalign(alignment, size);
-  return *made == NULL ? ENOMEM : 0;
+  *result = __libc_memalign(alignment, size);
+  return *result == NULL ? ENOMEM : 0;
 }
 
 int prctl(int option, ...) {

@@ -76,10 +76,10 @@ Account account_of(const Sampler& sampler, std::uint64_t found) {
 
 Prepared enable(std::span<const std::string>) {
   auto pages = std::make_shared<Pages>();
-  return {.run = [pages]() -> Told {
+  return {.run = [pages]() -> FlowResult {
     auto sampler = Sampler::open({.events = {faults()}, .target = this_thread()}, /*starts=*/false);
-    if (!sampler) return told(sampler.error());
-    if (const auto started = sampler->start(); !started) return told(started.error());
+    if (!sampler) return failure(sampler.error());
+    if (const auto started = sampler->start(); !started) return failure(started.error());
     pages->touch();
     std::uint64_t found = 0;
     sampler->flush(Faults{*pages, found});
@@ -89,10 +89,10 @@ Prepared enable(std::span<const std::string>) {
 
 Prepared sample(std::span<const std::string>) {
   auto pages = std::make_shared<Pages>();
-  return {.run = [pages]() -> Told {
+  return {.run = [pages]() -> FlowResult {
     auto sampler = Sampler::open(
         {.events = {faults(), changes({.switches = true})}, .target = this_process()});
-    if (!sampler) return told(sampler.error());
+    if (!sampler) return failure(sampler.error());
     pages->touch();
     std::uint64_t found = 0;
     const auto end = Clock::now() + milliseconds{2};
@@ -108,15 +108,15 @@ Prepared sample(std::span<const std::string>) {
 
 Prepared count(std::span<const std::string>) {
   auto pages = std::make_shared<Pages>();
-  return {.run = [pages]() -> Told {
+  return {.run = [pages]() -> FlowResult {
     auto group = Group::open(
         {.events = {faults(), software(PERF_COUNT_SW_TASK_CLOCK).kernel(Kernel::Excluded)},
          .target = this_thread()});
-    if (!group) return told(group.error());
+    if (!group) return failure(group.error());
     pages->touch();
-    if (const auto stopped = group->stop(); !stopped) return told(stopped.error());
+    if (const auto stopped = group->stop(); !stopped) return failure(stopped.error());
     const auto counts = group->read();
-    if (!counts) return told(counts.error());
+    if (!counts) return failure(counts.error());
     // This thread may touch other pages as well.
     const std::uint64_t counted = std::min<std::uint64_t>((*counts)[0].value, Pages::kCount);
     return Account{Pages::kCount, counted, 0};
@@ -139,10 +139,10 @@ std::expected<int, std::string> ending_of(Sampler& sampler,
 
 // The child's execve() is one record.
 Prepared child(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     auto sampler =
         Sampler::open({.events = {changes({.execs = true})}, .target = event::child({"true"})});
-    if (!sampler) return told(sampler.error());
+    if (!sampler) return failure(sampler.error());
     Account account{.attempted = 1};
     const auto each = [&](const Delivered& one) {
       const auto* const comm = std::get_if<record::Comm>(&one.record);
@@ -159,7 +159,7 @@ Prepared child(std::span<const std::string>) {
 
 // Counts a child. Also tries a command that cannot be run, which must be an error.
 Prepared children(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     const Event clock = software(PERF_COUNT_SW_TASK_CLOCK).kernel(Kernel::Excluded);
     auto refused =
         Group::open({.events = {clock}, .target = event::child({"anomaly-no-such-program"})});
@@ -173,13 +173,13 @@ Prepared children(std::span<const std::string>) {
           Group::open({.events = {clock}, .target = event::child({"true"})}, /*starts=*/false);
     }
     auto group = Group::open({.events = {clock}, .target = event::child({"true"})});
-    if (!group) return told(group.error());
+    if (!group) return failure(group.error());
     for (const auto end = Clock::now() + std::chrono::minutes{1}; !group->child_status();) {
       if (Clock::now() >= end) return std::unexpected("the child has not ended within a minute");
       std::this_thread::sleep_for(milliseconds{1});
     }
     const auto counts = group->read();
-    if (!counts) return told(counts.error());
+    if (!counts) return failure(counts.error());
     return Account{1, (*counts)[0].value != 0 ? 1U : 0U, 0};
   }};
 }
@@ -188,10 +188,10 @@ Prepared children(std::span<const std::string>) {
 Prepared uprobe(std::span<const std::string> arguments) {
   if (arguments.empty()) throw std::runtime_error{"no copy of this program is given"};
   if (::geteuid() != 0) throw std::runtime_error{"no privilege for a uprobe: it takes root"};
-  return {.run = [copy = arguments.front()]() -> Told {
+  return {.run = [copy = arguments.front()]() -> FlowResult {
     const Event probe = event::uprobe(copy, "anomaly_probed");
     auto sampler = Sampler::open({.events = {probe}, .target = event::child({copy, "probed"})});
-    if (!sampler) return told(sampler.error());
+    if (!sampler) return failure(sampler.error());
     std::uint64_t hits = 0;
     const auto each = [&](const Delivered& one) {
       hits += std::holds_alternative<record::Sample>(one.record) ? 1 : 0;
@@ -211,7 +211,7 @@ Prepared uprobe(std::span<const std::string> arguments) {
 Prepared probed(std::span<const std::string>);
 
 Prepared check(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     const std::vector<Event> events{faults(), tracepoint("sched:sched_switch"),
                                     kprobe("do_nanosleep"), hardware(PERF_COUNT_HW_CPU_CYCLES),
                                     changes({.namespaces = true})};
@@ -229,7 +229,7 @@ Prepared check(std::span<const std::string>) {
 
 // Requests that must fail: each must return an error that explains itself.
 Prepared explain(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     Account account;
     const auto expect_error = [&](const auto& result) {
       ++account.attempted;
@@ -264,7 +264,7 @@ namespace perfring::anomaly {
 namespace {
 
 Prepared probed(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     for (int i = 0; i < 5; ++i) ::anomaly_probed();
     return Account{};
   }};

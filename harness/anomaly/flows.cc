@@ -36,7 +36,7 @@ void mark(bool begins) {
 }
 
 // Lists the resources of this process: descriptors, shared mappings, children.
-std::vector<std::string> held() {
+std::vector<std::string> held_resources() {
   std::vector<std::string> all;
   for (const auto& each : std::filesystem::directory_iterator{"/proc/self/fd"}) {
     std::error_code gone;
@@ -67,10 +67,10 @@ const Flow* flow_of(const std::string& name) {
   return nullptr;
 }
 
-Told run(const Prepared& prepared) {
+FlowResult run(const Prepared& prepared) {
   mark(true);
   try {
-    Told result = prepared.run();
+    FlowResult result = prepared.run();
     mark(false);
     return result;
   } catch (const std::bad_alloc&) {
@@ -98,10 +98,10 @@ int run_flow(int argc, char** argv) {
     fail(std::string{"cannot run here: "} + error.what());
     return kNotShown;
   }
-  const std::vector<std::string> before = held();
-  const Told result = run(prepared);
+  const std::vector<std::string> before = held_resources();
+  const FlowResult result = run(prepared);
   std::vector<std::string> left;
-  std::ranges::set_difference(held(), before, std::back_inserter(left));
+  std::ranges::set_difference(held_resources(), before, std::back_inserter(left));
   if (const std::string elsewhere = prepared.left(); !elsewhere.empty()) left.push_back(elsewhere);
   for (const std::string& each : left) std::printf("left: %s\n", one_line(each).c_str());
   if (!result) return fail(one_line(result.error()));

@@ -20,12 +20,12 @@ struct Account {
 };
 
 // An account, or the library's error.
-using Told = std::expected<Account, std::string>;
+using FlowResult = std::expected<Account, std::string>;
 
 // A flow that is ready to run. The functions own everything that was prepared, so that it does not
 // count as left over.
 struct Prepared {
-  std::function<Told()> run;
+  std::function<FlowResult()> run;
   // Returns what the run left outside this process (map entries), or "".
   std::function<std::string()> left = [] { return std::string{}; };
 };
@@ -53,7 +53,7 @@ class Outside {
 
 // Formats the error in one line: its message and its explanation.
 template <class Error>
-std::unexpected<std::string> told(const Error& error) {
+std::unexpected<std::string> failure(const Error& error) {
   return std::unexpected(error.message() + " | " + error.explain());
 }
 

@@ -85,24 +85,25 @@ std::uint64_t heap_end(pid_t task) {
   return 0;
 }
 
-int argument(const seccomp_notif& asked, std::size_t number) {
-  return static_cast<int>(asked.data.args[number]);
+int argument(const seccomp_notif& notification, std::size_t number) {
+  return static_cast<int>(notification.data.args[number]);
 }
 
 // Makes the transfer for the program, on the program's own open file and with fewer bytes.
-ssize_t transfer(const seccomp_notif& asked, std::size_t size) {
-  const auto& words = asked.data.args;
-  const auto task = static_cast<pid_t>(asked.pid);
+ssize_t transfer(const seccomp_notif& notification, std::size_t size) {
+  const auto& words = notification.data.args;
+  const auto task = static_cast<pid_t>(notification.pid);
   const auto process = os::ProcessRef::open(process_of(task));
   if (!process) return -1;
   const os::Fd file{
-      static_cast<int>(::syscall(SYS_pidfd_getfd, process->fd(), argument(asked, 0), 0))};
+      static_cast<int>(::syscall(SYS_pidfd_getfd, process->fd(), argument(notification, 0), 0))};
   std::vector<std::byte> bytes(size);
   const iovec here{bytes.data(), size};
   const iovec there{reinterpret_cast<void*>(words[1]), size};
   const auto offset = static_cast<off_t>(words[3]);
-  const bool has_offset = asked.data.nr == SYS_pread64 || asked.data.nr == SYS_pwrite64;
-  if (asked.data.nr == SYS_write || asked.data.nr == SYS_pwrite64) {
+  const bool has_offset =
+      notification.data.nr == SYS_pread64 || notification.data.nr == SYS_pwrite64;
+  if (notification.data.nr == SYS_write || notification.data.nr == SYS_pwrite64) {
     if (::process_vm_readv(task, &here, 1, &there, 1, 0) < 0) return -1;
     return has_offset ? ::pwrite(file.get(), bytes.data(), size, offset)
                       : ::write(file.get(), bytes.data(), size);
@@ -115,11 +116,11 @@ ssize_t transfer(const seccomp_notif& asked, std::size_t size) {
 
 // Answers from another thread: a transfer that blocks, such as a read of a pipe, must not delay the
 // other calls.
-void answer_later(int listener, const seccomp_notif& asked, std::size_t size) {
-  std::thread{[listener = os::Fd{::fcntl(listener, F_DUPFD_CLOEXEC, 0)}, asked, size] {
+void answer_later(int listener, const seccomp_notif& notification, std::size_t size) {
+  std::thread{[listener = os::Fd{::fcntl(listener, F_DUPFD_CLOEXEC, 0)}, notification, size] {
     seccomp_notif_resp response{};
-    response.id = asked.id;
-    const ssize_t done = transfer(asked, size);
+    response.id = notification.id;
+    const ssize_t done = transfer(notification, size);
     response.val = done;
     response.error = done < 0 ? -errno : 0;
     static_cast<void>(::ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_SEND, &response));
@@ -177,14 +178,15 @@ bool Injector::is_of_program(pid_t task) const {
 }
 
 // Returns true if the call counts: the program or a copy of it makes the call, after the mark.
-bool Injector::counts(const seccomp_notif& asked) {
-  const auto task = static_cast<pid_t>(asked.pid);
+bool Injector::should_count(const seccomp_notif& notification) {
+  const auto task = static_cast<pid_t>(notification.pid);
   if (task == main_) {
     const bool begins =
-        injection_.marks ? asked.data.nr == SYS_prctl && argument(asked, 0) == ANOMALY_MARK
-                         : !has_begun_ && asked.data.nr == SYS_fcntl && argument(asked, 0) == 0 &&
-                               argument(asked, 1) == F_GETFD && is_of_program(task);
-    if (begins) has_begun_ = !injection_.marks || asked.data.args[1] != 0;
+        injection_.marks
+            ? notification.data.nr == SYS_prctl && argument(notification, 0) == ANOMALY_MARK
+            : !has_begun_ && notification.data.nr == SYS_fcntl && argument(notification, 0) == 0 &&
+                  argument(notification, 1) == F_GETFD && is_of_program(task);
+    if (begins) has_begun_ = !injection_.marks || notification.data.args[1] != 0;
     return has_begun_ && !begins;
   }
   if (!has_begun_) return false;
@@ -192,33 +194,34 @@ bool Injector::counts(const seccomp_notif& asked) {
     if (!is_copy(task) || !is_of_program(task)) return false;
     forked_.insert(task);
   }
-  if (asked.data.nr == SYS_execve) forked_.erase(task);  // else the new program's calls count
+  if (notification.data.nr == SYS_execve)
+    forked_.erase(task);  // else the new program's calls count
   return true;
 }
 
-std::string Injector::file_of(const seccomp_notif& asked) const {
-  const int fd = argument(asked, asked.data.nr == SYS_mmap ? 4 : 0);
-  return fd < 0 ? "" : link_of(static_cast<pid_t>(asked.pid), "fd/" + std::to_string(fd));
+std::string Injector::file_of(const seccomp_notif& notification) const {
+  const int fd = argument(notification, notification.data.nr == SYS_mmap ? 4 : 0);
+  return fd < 0 ? "" : link_of(static_cast<pid_t>(notification.pid), "fd/" + std::to_string(fd));
 }
 
 // Returns true if the injection applies to this call.
-bool Injector::fits(const seccomp_notif& asked) const {
+bool Injector::matches_injection(const seccomp_notif& notification) const {
   switch (injection_.action) {
     case Action::Count:
       return false;
     case Action::Error:
-      return asked.data.nr == injection_.call;
+      return notification.data.nr == injection_.call;
     case Action::ShortOne:
     case Action::ShortHalf:
       // Only files, pipes and terminals transfer in part. An event or an eventfd transfers all or
       // nothing.
-      return asked.data.nr == injection_.call && asked.data.args[2] > 1 &&
-             !file_of(asked).starts_with("anon_inode:");
+      return notification.data.nr == injection_.call && notification.data.args[2] > 1 &&
+             !file_of(notification).starts_with("anon_inode:");
     case Action::Cut:
     case Action::Empty: {
-      const std::string file = file_of(asked);
-      const bool is_call =
-          asked.data.nr != SYS_fcntl && asked.data.nr != SYS_prctl && asked.data.nr != SYS_execve;
+      const std::string file = file_of(notification);
+      const bool is_call = notification.data.nr != SYS_fcntl && notification.data.nr != SYS_prctl &&
+                           notification.data.nr != SYS_execve;
       return is_call && file.starts_with(folder_ + "/") && std::filesystem::is_regular_file(file);
     }
   }
@@ -226,16 +229,16 @@ bool Injector::fits(const seccomp_notif& asked) const {
 }
 
 // Returns whether the response can be sent now.
-bool Injector::fail(const seccomp_notif& asked, seccomp_notif_resp& response) {
+bool Injector::fail(const seccomp_notif& notification, seccomp_notif_resp& response) {
   switch (injection_.action) {
     case Action::ShortOne:
     case Action::ShortHalf:
-      answer_later(listener_.get(), asked,
-                   injection_.action == Action::ShortOne ? 1 : asked.data.args[2] / 2);
+      answer_later(listener_.get(), notification,
+                   injection_.action == Action::ShortOne ? 1 : notification.data.args[2] / 2);
       return false;
     case Action::Cut:
     case Action::Empty: {
-      const std::string file = file_of(asked);
+      const std::string file = file_of(notification);
       std::error_code ignored;
       const auto size = std::filesystem::file_size(file, ignored);
       std::filesystem::resize_file(file, injection_.action == Action::Cut ? size / 2 : 0, ignored);
@@ -244,40 +247,40 @@ bool Injector::fail(const seccomp_notif& asked, seccomp_notif_resp& response) {
     default:
       break;
   }
-  if (asked.data.nr == SYS_close) {
+  if (notification.data.nr == SYS_close) {
     // Linux closes the descriptor, whatever close(2) returns.
     const os::Fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
     seccomp_notif_addfd put{};
-    put.id = asked.id;
+    put.id = notification.id;
     put.flags = SECCOMP_ADDFD_FLAG_SETFD;
     put.srcfd = static_cast<std::uint32_t>(nothing.get());
-    put.newfd = static_cast<std::uint32_t>(argument(asked, 0));
+    put.newfd = static_cast<std::uint32_t>(argument(notification, 0));
     put.newfd_flags = O_CLOEXEC;
     if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &put) >= 0)
-      closed_ = argument(asked, 0);
+      closed_ = argument(notification, 0);
   }
   response.flags = 0;
   response.error = -injection_.error;
-  if (asked.data.nr == SYS_brk) {
+  if (notification.data.nr == SYS_brk) {
     // brk(2) returns no error, but the unchanged end of the heap.
     response.error = 0;
-    response.val = static_cast<std::int64_t>(heap_end(static_cast<pid_t>(asked.pid)));
+    response.val = static_cast<std::int64_t>(heap_end(static_cast<pid_t>(notification.pid)));
   }
   return true;
 }
 
 bool Injector::answer() {
-  seccomp_notif asked{};
-  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0)
+  seccomp_notif notification{};
+  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &notification) != 0)
     return errno == ENOENT || errno == EINTR;
   seccomp_notif_resp response{};
-  response.id = asked.id;
+  response.id = notification.id;
   response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-  if (counts(asked)) {
-    ++counts_[asked.data.nr];
-    if (!reached_ && fits(asked) && ++matching_ == injection_.nth) {
+  if (should_count(notification)) {
+    ++counts_[notification.data.nr];
+    if (!reached_ && matches_injection(notification) && ++matching_ == injection_.nth) {
       reached_ = true;
-      if (!fail(asked, response)) return true;
+      if (!fail(notification, response)) return true;
     }
   }
   // ENOENT: the task no longer exists.

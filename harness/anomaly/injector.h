@@ -63,11 +63,11 @@ class Injector {
   std::optional<int> closed() const noexcept { return closed_; }
 
  private:
-  bool counts(const seccomp_notif& asked);
+  bool should_count(const seccomp_notif& notification);
   bool is_of_program(pid_t task) const;
-  bool fits(const seccomp_notif& asked) const;
-  bool fail(const seccomp_notif& asked, seccomp_notif_resp& response);
-  std::string file_of(const seccomp_notif& asked) const;
+  bool matches_injection(const seccomp_notif& notification) const;
+  bool fail(const seccomp_notif& notification, seccomp_notif_resp& response);
+  std::string file_of(const seccomp_notif& notification) const;
 
   Injection injection_;
   os::Fd listener_;

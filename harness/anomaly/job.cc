@@ -52,10 +52,10 @@ std::string text_of(const os::Fd& file) {
   std::string text;
   std::array<char, 4096> piece;
   for (;;) {
-    const ssize_t got =
+    const ssize_t length =
         ::pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(text.size()));
-    if (got <= 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(got));
+    if (length <= 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(length));
   }
 }
 
@@ -253,12 +253,12 @@ class Run {
       result_["counts"] = Json{{"malloc", count}};
     }
     injector_.reset();
-    const auto said = [](const os::Fd& file) {
+    const auto contents = [](const os::Fd& file) {
       const std::string text = text_of(file);
       return Json{{"text", text.substr(0, 20000)}, {"hash", hash_of(text)}};
     };
-    result_["out"] = said(out_);
-    result_["err"] = said(err_);
+    result_["out"] = contents(out_);
+    result_["err"] = contents(err_);
     Json files = Json::object();
     for (const auto& entry : fs::recursive_directory_iterator{folder_}) {
       if (entry.path() == count_file()) continue;
@@ -331,7 +331,7 @@ Bystander::Bystander() {
 }
 
 // A bystander that was killed is a zombie, or was reaped.
-bool Bystander::lives() const {
+bool Bystander::is_alive() const {
   const std::string stat = text_of("/proc/" + std::to_string(pid()) + "/stat");
   return stat.find("(bystander) S") != stat.npos || stat.find("(bystander) R") != stat.npos;
 }
@@ -347,8 +347,8 @@ Json run(const Job& job, const std::string& folder, const Bystander& bystander) 
     }
   }
   Json result = Run{job, folder, bystander.pid()}.result();
-  result["bystander"] = bystander.lives();
-  if (!job.then.empty() && bystander.lives()) {
+  result["bystander"] = bystander.is_alive();
+  if (!job.then.empty() && bystander.is_alive()) {
     Job then;
     then.command = job.then;
     then.seconds = job.seconds;

@@ -35,7 +35,7 @@ class Bystander {
  public:
   Bystander();
   pid_t pid() const noexcept { return process_.id(); }
-  bool lives() const;
+  bool is_alive() const;
 
  private:
   os::Process process_;

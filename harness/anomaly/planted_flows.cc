@@ -29,7 +29,7 @@ std::unexpected<std::string> failed(const char* call) {
 
 // One of two error paths leaks the descriptor that was opened first.
 Prepared forgets_close(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0) return failed("epoll_create1");
     const int stop = ::eventfd(0, EFD_CLOEXEC);
@@ -52,7 +52,7 @@ Prepared kills_all(std::span<const std::string>) {
   std::string first;
   std::getline(std::ifstream{"/proc/1/comm"}, first);
   if (first != "room") throw std::runtime_error{"process 1 is not the room's"};
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(0);
     const int error = errno;
@@ -68,7 +68,7 @@ Prepared kills_all(std::span<const std::string>) {
 }
 
 Prepared trusts_mmap(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     void* const at =
         ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *static_cast<volatile char*>(at) = 1;
@@ -79,7 +79,7 @@ Prepared trusts_mmap(std::span<const std::string>) {
 
 // A read from a pipe returns what is there now. The rest is never read, nor counted as lost.
 Prepared reads_once(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     std::array<int, 2> ends{-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("pipe2");
     const os::Fd reader{ends[0]}, writer{ends[1]};
@@ -89,9 +89,9 @@ Prepared reads_once(std::span<const std::string>) {
       if (::write(writer.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
         return failed("write");
     }
-    const ssize_t got = ::read(reader.get(), bytes.data(), bytes.size());
-    if (got < 0) return failed("read");
-    return Account{.attempted = bytes.size(), .delivered = static_cast<std::uint64_t>(got)};
+    const ssize_t length = ::read(reader.get(), bytes.data(), bytes.size());
+    if (length < 0) return failed("read");
+    return Account{.attempted = bytes.size(), .delivered = static_cast<std::uint64_t>(length)};
   }};
 }
 
@@ -100,12 +100,12 @@ std::size_t length_of(std::size_t size) noexcept {
   return std::string(size, '.').size();
 }
 Prepared allocates_in_noexcept(std::span<const std::string>) {
-  return {.run = []() -> Told { return Account{length_of(100), 100, 0}; }};
+  return {.run = []() -> FlowResult { return Account{length_of(100), 100, 0}; }};
 }
 
 // Does not wait for its child if the read from the pipe fails.
 Prepared leaves_a_child(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     std::array<int, 2> ends{-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("pipe2");
     const os::Fd reader{ends[0]};
@@ -118,17 +118,17 @@ Prepared leaves_a_child(std::span<const std::string>) {
     }
     writer = os::Fd{};
     char byte = 0;
-    const ssize_t got = ::read(reader.get(), &byte, 1);
-    if (got < 0) return failed("read");
+    const ssize_t length = ::read(reader.get(), &byte, 1);
+    if (length < 0) return failed("read");
     while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
     }
-    return Account{1, static_cast<std::uint64_t>(got), got == 0 ? 1U : 0U};
+    return Account{1, static_cast<std::uint64_t>(length), length == 0 ? 1U : 0U};
   }};
 }
 
 // Reports that something failed, but not what.
 Prepared names_nothing(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     const os::Fd file{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
     if (file.get() < 0) return std::unexpected("it did not work");
     return Account{};
@@ -137,7 +137,7 @@ Prepared names_nothing(std::span<const std::string>) {
 
 // Hangs like a loop that takes any failure for EINTR.
 Prepared tries_for_ever(std::span<const std::string>) {
-  return {.run = []() -> Told {
+  return {.run = []() -> FlowResult {
     const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     while (file < 0) ::pause();
     ::close(file);
@@ -149,7 +149,7 @@ Prepared tries_for_ever(std::span<const std::string>) {
 // replacement.
 Prepared cuts_a_file(std::span<const std::string> arguments) {
   if (arguments.empty()) throw std::runtime_error{"no file is given"};
-  return {.run = [path = arguments.front()]() -> Told {
+  return {.run = [path = arguments.front()]() -> FlowResult {
     const os::Fd file{::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC)};
     if (file.get() < 0) return failed("open");
     const std::string text = "all that there is to say\n";

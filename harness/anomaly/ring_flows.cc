@@ -77,7 +77,7 @@ std::shared_ptr<Output> output() {
   return std::make_shared<Output>(Output{*std::move(emitter), *std::move(cpus), *std::move(array)});
 }
 
-Prepared prepared(const std::shared_ptr<Output>& output, std::function<Told()> run) {
+Prepared prepared(const std::shared_ptr<Output>& output, std::function<FlowResult()> run) {
   return {.run = std::move(run), .left = [output] { return output->entries(); }};
 }
 
@@ -107,9 +107,9 @@ Account overflow(Output& out, Drain drain) {
 
 Prepared open(std::span<const std::string>) {
   auto out = output();
-  return prepared(out, [out]() -> Told {
+  return prepared(out, [out]() -> FlowResult {
     auto buffer = PerfBuffer::open(out->cpu(), 1);
-    if (!buffer) return told(buffer.error());
+    if (!buffer) return failure(buffer.error());
     {
       const Outside nothing_fails;
       const auto put = os::bpf_map_update(out->emitter.map_fd(), out->cpu(),
@@ -125,14 +125,14 @@ Prepared map(std::span<const std::string> arguments) {
   auto out = output();
   const std::string pin = arguments.empty() ? "" : arguments.front() + "/pin";
   if (pin.empty()) throw std::runtime_error{"no folder of a bpffs is given"};
-  auto flow = prepared(out, [out, pin]() -> Told {
+  auto flow = prepared(out, [out, pin]() -> FlowResult {
     const auto first = PerfEventArray::from_fd(out->emitter.map_fd());
-    if (!first) return told(first.error());
-    if (const auto pinned = first->pin(pin.c_str()); !pinned) return told(pinned.error());
+    if (!first) return failure(first.error());
+    if (const auto pinned = first->pin(pin.c_str()); !pinned) return failure(pinned.error());
     auto second = PerfEventArray::from_pin(pin.c_str());
-    if (!second) return told(second.error());
+    if (!second) return failure(second.error());
     auto buffer = second->open(out->cpu(), 1);
-    if (!buffer) return told(buffer.error());
+    if (!buffer) return failure(buffer.error());
     out->stays(out->cpu());
     return overflow(*out, [&](const Tally& tally) { buffer->for_each(tally); });
   });
@@ -145,12 +145,12 @@ Prepared map(std::span<const std::string> arguments) {
 
 Prepared enlist(std::span<const std::string>) {
   auto out = output();
-  return prepared(out, [out]() -> Told {
+  return prepared(out, [out]() -> FlowResult {
     std::vector<PerfEventArrayBuffer> buffers;
     for (const std::uint32_t cpu : out->cpus) {
       auto buffer =
           out->array.open(cpu, PerfBufferOptions{.page_count = 1, .wakeup_watermark = 512});
-      if (!buffer) return told(buffer.error());
+      if (!buffer) return failure(buffer.error());
       out->stays(cpu);
       buffers.push_back(*std::move(buffer));
     }
@@ -165,10 +165,10 @@ Prepared wait(std::span<const std::string>) {
   auto opened = out->array.open(out->cpu(), 8);
   if (!opened) throw std::runtime_error{opened.error().message()};
   auto buffer = std::make_shared<PerfEventArrayBuffer>(*std::move(opened));
-  return {.run = [out, buffer]() -> Told {
+  return {.run = [out, buffer]() -> FlowResult {
     auto waiter = Waiter::create(milliseconds{100});
-    if (!waiter) return told(waiter.error());
-    if (const auto added = waiter->add(buffer->fd()); !added) return told(added.error());
+    if (!waiter) return failure(waiter.error());
+    if (const auto added = waiter->add(buffer->fd()); !added) return failure(added.error());
     Account account;
     out->forget();
     for (int round = 0; round < 3; ++round) {
@@ -190,7 +190,7 @@ Prepared drain(std::span<const std::string>) {
   auto opened = out->array.open(out->cpu(), 1);
   if (!opened) throw std::runtime_error{opened.error().message()};
   auto buffer = std::make_shared<PerfEventArrayBuffer>(*std::move(opened));
-  return {.run = [out, buffer]() -> Told {
+  return {.run = [out, buffer]() -> FlowResult {
     return overflow(*out, [&](const Tally& tally) { buffer->for_each(tally); });
   }};
 }
@@ -206,16 +206,16 @@ std::vector<std::uint32_t> own(Output& out, const RingSet& set) {
 
 Prepared flush(std::span<const std::string>) {
   auto out = output();
-  return prepared(out, [out]() -> Told {
+  return prepared(out, [out]() -> FlowResult {
     auto set = RingSet::open(out->array, {.page_count = 1});
-    if (!set) return told(set.error());
+    if (!set) return failure(set.error());
     const std::vector<std::uint32_t> cpus = own(*out, *set);
     Account account;
     out->forget();
     for (const std::uint32_t count : {200U, 1U}) {
       for (const std::uint32_t cpu : cpus) out->emit(cpu, count);
       const auto flushed = set->flush(Flush::Complete, Tally{account});
-      if (!flushed) return told(flushed.error());
+      if (!flushed) return failure(flushed.error());
     }
     account.attempted = out->attempted;
     return account;
@@ -225,9 +225,9 @@ Prepared flush(std::span<const std::string>) {
 // A tool's event loop, while a CPU goes offline and comes back.
 Prepared revive(std::span<const std::string>) {
   auto out = output();
-  return prepared(out, [out]() -> Told {
+  return prepared(out, [out]() -> FlowResult {
     auto set = RingSet::open(out->array, {.page_count = 1, .latency = milliseconds{1}});
-    if (!set) return told(set.error());
+    if (!set) return failure(set.error());
     const std::vector<std::uint32_t> cpus = own(*out, *set);
     if (cpus.empty()) return Account{};
     Account account;
@@ -238,14 +238,15 @@ Prepared revive(std::span<const std::string>) {
       set->drain(Tally{account});
     };
     round(200);
-    if (const auto gone = set->cpu_changed(cpus.front(), false); !gone) return told(gone.error());
+    if (const auto gone = set->cpu_changed(cpus.front(), false); !gone)
+      return failure(gone.error());
     round(5);
     if (const auto back = set->cpu_changed(cpus.front(), true); !back) {
       // The ring continues with its old event.
       round(1);
       if (account.delivered + account.lost != out->attempted)
         return std::unexpected("records are lost by a failure");
-      return told(back.error());
+      return failure(back.error());
     }
     round(200);
     round(1);
@@ -256,18 +257,18 @@ Prepared revive(std::span<const std::string>) {
 
 Prepared snapshot(std::span<const std::string>) {
   auto out = output();
-  return prepared(out, [out]() -> Told {
+  return prepared(out, [out]() -> FlowResult {
     auto ring = OverwritableRing::open(out->array, out->cpu(), 8);
-    if (!ring) return told(ring.error());
+    if (!ring) return failure(ring.error());
     out->stays(out->cpu());
     Account account;
     out->forget();
     out->emit(10);
     const auto quick = ring->snapshot(Settle::Quickly, Tally{account});
-    if (!quick) return told(quick.error());
+    if (!quick) return failure(quick.error());
     out->emit(10);
     const auto complete = ring->snapshot(Settle::Completely, Tally{account});
-    if (!complete) return told(complete.error());
+    if (!complete) return failure(complete.error());
     // A margin of three records.
     out->emit(10);
     if (!ring->copy(3 * 2 * kSize, Tally{account})) return std::unexpected("a copy of nothing");

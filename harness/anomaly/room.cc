@@ -54,7 +54,7 @@ bool enter_user_namespace() {
 int serve(const std::string& folder) {
   std::optional<Bystander> bystander;
   for (std::string line; std::getline(std::cin, line);) {
-    if (!bystander || !bystander->lives()) bystander.emplace();
+    if (!bystander || !bystander->is_alive()) bystander.emplace();
     const Job job = job_of(Json::parse(line));
     std::cout
         << run(job, folder + "/run", *bystander).dump(-1, ' ', true, Json::error_handler_t::replace)

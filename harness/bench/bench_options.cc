@@ -32,8 +32,8 @@ std::variant<DrainOptions, Answer> parse_drain(int argc, const char* const* argv
       ->type_name("N")
       ->check(number_from(1, 1000));
   app.add_flag("--benchmark_list_tests", options.list, "List the lines, and exit");
-  refuse_more(app,
-              {{app.get_option("--benchmark_list_tests"), {app.get_option("--benchmark_filter")}}});
+  refuse_other_options(
+      app, {{app.get_option("--benchmark_list_tests"), {app.get_option("--benchmark_filter")}}});
   if (auto answer = parse(app, argc, argv)) return *std::move(answer);
   return options;
 }

@@ -189,7 +189,7 @@ void initialize_benchmark(char* program, const DrainOptions& options) {
 
 int drain(int argc, char** argv) {
   auto parsed = parse_drain(argc, argv);
-  if (const auto* const answer = std::get_if<Answer>(&parsed)) return give(*answer);
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) return print_answer(*answer);
   const auto& options = std::get<DrainOptions>(parsed);
   const auto cells = cells_of(options.filter);
   if (!cells) return fail(cells.error());

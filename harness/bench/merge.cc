@@ -259,7 +259,7 @@ void measure(const Load& load, std::size_t k, bool in_runs, unsigned rounds, Fig
 
 int merge(int argc, char** argv) {
   auto parsed = parse_merge(argc, argv);
-  if (const auto* answer = std::get_if<Answer>(&parsed)) return give(*answer);
+  if (const auto* answer = std::get_if<Answer>(&parsed)) return print_answer(*answer);
   const auto& options = std::get<MergeOptions>(parsed);
   Figures figures;
   figures.table =

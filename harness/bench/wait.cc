@@ -143,7 +143,7 @@ Json json_of(const WaitOptions& options, const std::vector<Line>& lines, const I
 
 int wait(int argc, char** argv) {
   auto parsed = parse_wait(argc, argv);
-  if (const auto* answer = std::get_if<Answer>(&parsed)) return give(*answer);
+  if (const auto* answer = std::get_if<Answer>(&parsed)) return print_answer(*answer);
   const auto& options = std::get<WaitOptions>(parsed);
   const StopOnSignals stop;
   constexpr unsigned kIdleRounds = 51;

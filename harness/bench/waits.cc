@@ -118,10 +118,10 @@ class Ages {
   // Returns the age in ns that the fraction `part` of the records does not exceed.
   double quantile(double part) const {
     const auto wanted = static_cast<std::uint64_t>(part * static_cast<double>(count_));
-    std::uint64_t seen = 0;
+    std::uint64_t total = 0;
     for (std::size_t at = 0; at != counts_.size(); ++at) {
-      seen += counts_[at];
-      if (seen > wanted) {
+      total += counts_[at];
+      if (total > wanted) {
         return static_cast<double>((at % kSteps + kSteps + 1) << (at / kSteps));
       }
     }

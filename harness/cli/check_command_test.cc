@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(CheckCommandTest, TheSourceThatShipsIsProvedInBothForms) {
-  const Ended ended = run_check("--json");
+  const ProcessResult ended = run_check("--json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "holds");
@@ -29,24 +29,24 @@ TEST(CheckCommandTest, TheSourceThatShipsIsProvedInBothForms) {
 }
 
 TEST(CheckCommandTest, ExecutionsAreCountedAsGenMcCountsThem) {
-  const Ended ended = run_check("protocol --records 5 --drains 5 --form A --json");
+  const ProcessResult ended = run_check("protocol --records 5 --drains 5 --form A --json");
   EXPECT_EQ(parsed(ended.out)["cases"][0]["executions"], 2190) << ended.out;
 }
 
 TEST(CheckCommandTest, AViolationIsPrintedWithItsExecution) {
-  const Ended ended = run_check("protocol --fault no_full_fence");
+  const ProcessResult ended = run_check("protocol --fault no_full_fence");
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("kernel"), HasSubstr("user"), HasSubstr("[protocol.cc:"),
                                HasSubstr(" rf #"), HasSubstr(" co after #"),
                                HasSubstr("data race, by kernel"), HasSubstr("VIOLATED in form B")));
-  const Ended in_a = run_check("protocol --fault no_full_fence --form A");
+  const ProcessResult in_a = run_check("protocol --fault no_full_fence --form A");
   EXPECT_EQ(in_a.exit_code, 3);
   EXPECT_THAT(in_a.out, HasSubstr("no_full_fence was not found here; `perfring check protocol "
                                   "--fault no_full_fence` finds it in form B"));
 }
 
 TEST(CheckCommandTest, JsonHasTheSameExecution) {
-  const Ended ended = run_check("wrong/message_passing_load --json");
+  const ProcessResult ended = run_check("wrong/message_passing_load --json");
   EXPECT_EQ(ended.exit_code, 1);
   const auto violation = parsed(ended.out)["violation"];
   EXPECT_EQ(violation["what"], "data race");
@@ -63,7 +63,7 @@ TEST(CheckCommandTest, JsonHasTheSameExecution) {
 
 TEST(CheckCommandTest, AReachedBoundIsNoProof) {
   for (const char* bound : {"--executions 10", "--events 20", "--seconds 0.0001"}) {
-    const Ended ended = run_check(std::string{"protocol --records 8 --drains 8 "} + bound);
+    const ProcessResult ended = run_check(std::string{"protocol --records 8 --drains 8 "} + bound);
     EXPECT_EQ(ended.exit_code, 3) << bound;
     EXPECT_THAT(ended.out, HasSubstr("Not shown: bound reached: more than")) << bound;
   }
@@ -79,20 +79,20 @@ TEST(CheckCommandTest, LitmusTestsKeepToTheBounds) {
           ops + R"(["F", "sc"]]], "allowed": [{}]}])");
   EXPECT_EQ(run_check("--litmus " + file).exit_code, 0);
   for (const char* bound : {"--executions 10", "--events 20", "--memory 1"}) {
-    const Ended ended = run_check("--litmus " + file + " " + bound);
+    const ProcessResult ended = run_check("--litmus " + file + " " + bound);
     EXPECT_EQ(ended.exit_code, 3) << bound;
     EXPECT_THAT(ended.out, HasSubstr("X: not shown: more than")) << bound;
   }
 }
 
 TEST(CheckCommandTest, AnInterruptIsNoProof) {
-  const Ended ended = run_line_until("INT", "check protocol --records 30 --drains 30");
+  const ProcessResult ended = run_line_until("INT", "check protocol --records 30 --drains 30");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("form A"), HasSubstr("Not shown: interrupted")));
 }
 
 TEST(CheckCommandTest, MergingIsComparedWithNotMerging) {
-  const Ended ended = run_check("ring --records 4 --compare --json");
+  const ProcessResult ended = run_check("ring --records 4 --compare --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   for (const auto& each : parsed(ended.out)["cases"]) {
     EXPECT_GT(each["merged"], 0);
@@ -110,10 +110,10 @@ TEST(CheckCommandTest, ListHasFaultsBesidePrograms) {
 }
 
 TEST(CheckCommandTest, FencesPrintsTheTableThatIsCheckedIn) {
-  const Ended ended = run_check("--fences");
+  const ProcessResult ended = run_check("--fences");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   ASSERT_THAT(ended.out, HasSubstr("store-store fence (smp_wmb)"));
-  EXPECT_THAT(contents(of_environment("FENCES")), HasSubstr(ended.out));
+  EXPECT_THAT(contents(environment_variable("FENCES")), HasSubstr(ended.out));
 }
 
 TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
@@ -156,7 +156,7 @@ TEST(CheckCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
        "bad.json': program X: field 'race' is missing"},
   };
   for (const auto& [arguments, message] : cases) {
-    const Ended ended = run_check(arguments);
+    const ProcessResult ended = run_check(arguments);
     EXPECT_EQ(ended.exit_code, 2) << arguments;
     EXPECT_THAT(ended.out, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
   }
@@ -170,7 +170,7 @@ TEST(CheckCommandTest, OptionsMayStandBeforeOrAfterTheProgram) {
 }
 
 TEST(CheckCommandTest, ALitmusFileWithoutAProgramIsRefused) {
-  const Ended ended = run_check("--litmus " + temporary("none.json", "[]"));
+  const ProcessResult ended = run_check("--litmus " + temporary("none.json", "[]"));
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.out, HasSubstr("none.json' has no program"));
 }
@@ -182,10 +182,10 @@ TEST(CheckCommandTest, EachDifferenceOfALitmusFileIsPrinted) {
           "allowed": [)";
   const std::string good = temporary("good.json", "[" + program + R"({"1:a": 0}, {"1:a": 1}]}])");
   const std::string wrong = temporary("wrong.json", "[" + program + R"({"1:a": 0}, {"1:a": 2}]}])");
-  const Ended agrees = run_check("--litmus " + good);
+  const ProcessResult agrees = run_check("--litmus " + good);
   EXPECT_EQ(agrees.exit_code, 0);
   EXPECT_THAT(agrees.out, HasSubstr("1 program, 2 executions; 0 differences"));
-  const Ended differs = run_check("--litmus " + wrong);
+  const ProcessResult differs = run_check("--litmus " + wrong);
   EXPECT_EQ(differs.exit_code, 1);
   EXPECT_THAT(differs.out, AllOf(HasSubstr(R"(X: not found: {"1:a":2})"),
                                  HasSubstr(R"(X: not allowed: {"1:a":1})")));
@@ -193,7 +193,7 @@ TEST(CheckCommandTest, EachDifferenceOfALitmusFileIsPrinted) {
 
 TEST(CheckCommandTest, TheSourceThatShipsIsProvedForMachines) {
   for (const std::string machine : {"aarch64", "riscv"}) {
-    const Ended ended = run_check("ring --records 3 --drains 2 --json --model " + machine);
+    const ProcessResult ended = run_check("ring --records 3 --drains 2 --json --model " + machine);
     EXPECT_EQ(ended.exit_code, 0) << ended.out;
     const auto json = parsed(ended.out);
     EXPECT_EQ(json["model"], machine);
@@ -208,7 +208,7 @@ TEST(CheckCommandTest, TheSourceThatShipsIsProvedForMachines) {
 
 // RC11 cannot find it in form A, because RC11 has no load buffering.
 TEST(CheckCommandTest, AMissingFullFenceIsFoundInFormA) {
-  const Ended ended = run_check("--model aarch64 --fault no_full_fence");
+  const ProcessResult ended = run_check("--model aarch64 --fault no_full_fence");
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out,
               AllOf(HasSubstr("intact: "), HasSubstr("in the order in which memory sees"),
@@ -218,14 +218,15 @@ TEST(CheckCommandTest, AMissingFullFenceIsFoundInFormA) {
   EXPECT_TRUE(
       std::ranges::any_of(events, [](const Json& event) { return event.contains("overtakes"); }));
   EXPECT_EQ(run_check("--model riscv --fault release_for_full --records 2").exit_code, 0);
-  const Ended small = run_check("--model riscv --fault no_control_dependency --records 1");
+  const ProcessResult small = run_check("--model riscv --fault no_control_dependency --records 1");
   EXPECT_EQ(small.exit_code, 3);
   EXPECT_THAT(small.out, HasSubstr("--model riscv --fault no_control_dependency` finds"));
 }
 
 // A thread continues after a failed check. A length of 0 must not make the drain loop forever.
 TEST(CheckCommandTest, AProgramForMachinesEndsWhereALengthIsZero) {
-  const Ended ended = run_check("protocol --model aarch64 --fault header_read_twice --seconds 60");
+  const ProcessResult ended =
+      run_check("protocol --model aarch64 --fault header_read_twice --seconds 60");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("in_ring: a record is taken to end past data_head"));
 }
@@ -251,12 +252,12 @@ TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
       "--litmus " + temporary("models.json", R"({"about": "", "programs": [)" + program + "]}");
   EXPECT_EQ(run_check(file).exit_code, 0);
   EXPECT_EQ(run_check(file + " --model rc11").exit_code, 0);
-  const Ended aarch64 = run_check(file + " --model aarch64");
+  const ProcessResult aarch64 = run_check(file + " --model aarch64");
   EXPECT_EQ(aarch64.exit_code, 0);
   EXPECT_THAT(aarch64.out, AllOf(HasSubstr("LB: agrees: 4 outcomes, 4 executions"),
                                  HasSubstr("AArch64: 1 program, 4 executions; 0 differences"),
                                  HasSubstr("was compared with the axioms on 1 program\n")));
-  const Ended riscv = run_check("--model riscv " + file);
+  const ProcessResult riscv = run_check("--model riscv " + file);
   EXPECT_EQ(riscv.exit_code, 1);
   EXPECT_THAT(riscv.out,
               AllOf(HasSubstr("LB: DIFFERS"), HasSubstr(R"(LB: not allowed: {"0:a":1,"1:b":1})")));
@@ -276,7 +277,7 @@ TEST(CheckCommandTest, SearchMayFindLessThanAxiomsAtBranch) {
       R"([["R", "a", "y", "rlx"], ["IF", "a", 1, [["W", "x", 1, "rlx"]]]],)"
       R"([["R", "a", "x", "rlx"], ["W", "x", 1, "rlx"], ["IF", "a", 1, [["W", "y", 1, "rlx"]]]]],)"
       R"("allowed_aarch64": [{"0:a": 0, "1:a": 0}, {"0:a": 1, "1:a": 1}]})";
-  const Ended ended =
+  const ProcessResult ended =
       run_check("--model aarch64 --litmus " + temporary("branch.json", "[" + program + "]"));
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("SELF: agrees: 2 outcomes"),
@@ -285,7 +286,7 @@ TEST(CheckCommandTest, SearchMayFindLessThanAxiomsAtBranch) {
 
 TEST(CheckCommandTest, LitmusFileSilentOnModelShowsNothing) {
   const std::string program = std::string{kLoadBuffering} + R"("allowed_aarch64": null})";
-  const Ended ended =
+  const ProcessResult ended =
       run_check("--model aarch64 --litmus " + temporary("said.json", "[" + program + "]"));
   EXPECT_EQ(ended.exit_code, 3);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("LB: nothing expected: 4 outcomes"),
@@ -300,7 +301,7 @@ TEST(CheckCommandTest, NoteNamesEachUnassignedRegister) {
         R"({"name": "P", "locations": {"x": "", "y": ""}, "race": false, "allowed": [],)"
         R"("observed": [)" +
         observed + R"(], "ops": [)" + ops + "]}";
-    const Ended ended =
+    const ProcessResult ended =
         run_check("--json --litmus " + temporary("unset.json", "[" + program + "]"));
     return parsed(ended.out)["programs"][0]["notes"].get<std::vector<std::string>>();
   };
@@ -333,16 +334,16 @@ TEST(CheckCommandTest, AProgramThatTheModelDoesNotKnowIsRefused) {
     return run_check("--model riscv --litmus " +
                      temporary("refused.json", "[" + first + ", " + kUpdate + rest + "}]"));
   };
-  const Ended refused = run_both(good, "");
+  const ProcessResult refused = run_both(good, "");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.out,
               AllOf(HasSubstr("LB: agrees"),
                     HasSubstr("FA: refused: plain accesses and updates are known to RC11 only"),
                     HasSubstr("Not shown: RISC-V cannot run program FA")));
   EXPECT_EQ(run_both(wrong, "").exit_code, 1);
-  const Ended said = run_both(good, R"(, "allowed_riscv": null)");
-  EXPECT_EQ(said.exit_code, 0);
-  EXPECT_THAT(said.out, HasSubstr("FA: not expressible"));
+  const ProcessResult result = run_both(good, R"(, "allowed_riscv": null)");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("FA: not expressible"));
 }
 
 }  // namespace

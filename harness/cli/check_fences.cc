@@ -32,15 +32,15 @@ constexpr const char* kReleaseStore = "holds (release store, by herd7)";
 constexpr const char* kByTheChecker = nullptr;
 // herd7 7.58's verdict on the bad outcome.
 constexpr const char* kForbidden = "forbidden";
-constexpr const char* kNotAsked = "";
+constexpr const char* kNotRequested = "";
 
 constexpr std::array kRows = {
     Row{"A: data_tail, then the record", "control dependency, as the kernel has it", "",
         kByTheChecker, kForbidden},
-    Row{"", "nothing", "no_control_dependency", kByTheChecker, kNotAsked},
+    Row{"", "nothing", "no_control_dependency", kByTheChecker, kNotRequested},
     Row{"B: record, then data_head", "store-store fence (smp_wmb)", "", kByTheChecker, kForbidden},
-    Row{"", "release fence", "release_for_wmb", kNoSuchFence, kNotAsked},
-    Row{"", "nothing", "no_smp_wmb", kByTheChecker, kNotAsked},
+    Row{"", "release fence", "release_for_wmb", kNoSuchFence, kNotRequested},
+    Row{"", "nothing", "no_smp_wmb", kByTheChecker, kNotRequested},
     Row{"C: data_head, then records", "acquire fence, as shipped (LKMM: smp_rmb)", "",
         kByTheChecker, kForbidden},
     Row{"", "nothing (a control dependency)", "no_acquire_fence", kByTheChecker, kForbidden},

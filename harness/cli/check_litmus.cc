@@ -120,18 +120,18 @@ std::expected<CheckedLitmusFile, std::string> run_litmus_text(const CheckOptions
 }
 
 Conclusion conclusion_of(const CheckedLitmusFile& file) {
-  bool violated = false, looked = false;
+  bool violated = false, compared_any = false;
   std::vector<const model::Result*> results;
   for (const CheckedLitmus& each : file.programs) {
     violated = violated || each.result == Result::Differs;
-    looked = looked || each.verdict.compared || each.result == Result::NotShown;
+    compared_any = compared_any || each.verdict.compared || each.result == Result::NotShown;
     if (each.verdict.refused.empty()) results.push_back(&each.verdict.result);
   }
   std::string nothing;
   if (const CheckedLitmus* const refused = first_refused(file)) {
     nothing = fmt::format("{} cannot run program {}: {}", title(file.memory_model),
                           one_line(refused->name), one_line(refused->verdict.refused));
-  } else if (!looked) {
+  } else if (!compared_any) {
     nothing = fmt::format("the file has no expectation for {}", title(file.memory_model));
   }
   return conclude_explorations(violated, results, std::move(nothing));

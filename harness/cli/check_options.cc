@@ -191,7 +191,7 @@ CLI::App& declare_command(CLI::App& app, CheckOptions& options) {
   with_litmus.push_back(json);
   with_litmus.push_back(add_memory_model(check, options.memory_model));
   // --litmus excludes --merge, because merged states lose their registers.
-  refuse_more(check, {{litmus, with_litmus}, {fences}, {list, {json}}});
+  refuse_other_options(check, {{litmus, with_litmus}, {fences}, {list, {json}}});
   return check;
 }
 

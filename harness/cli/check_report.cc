@@ -180,16 +180,16 @@ namespace {
 constexpr int kNotFound = 127;  // env(1)'s exit code for a program that is not in PATH
 
 // Runs Graphviz. A signal that ends this program ends Graphviz, too.
-Ended run_dot(const std::string& graph) {
+ProcessResult run_dot(const std::string& graph) {
   const StopOnSignals stop;
-  Ended ended = ChildProcess{{"/usr/bin/env", "dot", "-Tsvg"}, graph}.wait(
+  ProcessResult ended = ChildProcess{{"/usr/bin/env", "dot", "-Tsvg"}, graph}.wait(
       [&] { return stop.requested().load(); });
   if (stop.requested()) throw std::system_error{EINTR, std::generic_category(), "Graphviz's dot"};
   return ended;
 }
 
 std::expected<std::string, std::string> drawing_of(const std::string& graph) try {
-  Ended dot = run_dot(graph);
+  ProcessResult dot = run_dot(graph);
   if (dot.exit_code == kNotFound) {
     return std::unexpected(
         "--svg: Graphviz's dot is not installed: ci/setup installs it (apt-get install graphviz)");

@@ -121,14 +121,15 @@ TEST(CheckSvgTest, EveryViolationOfTheCatalogueIsDrawn) {
 
 TEST(CheckSvgTest, FailedDrawingTouchesNoFile) {
   const std::string file = temporary("missing.svg");
-  const Ended ended = run_check("wrong/message_passing_load --svg " + file, "PATH=/nowhere");
+  const ProcessResult ended =
+      run_check("wrong/message_passing_load --svg " + file, "PATH=/nowhere");
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("dot is not installed"), HasSubstr("graphviz")));
   EXPECT_FALSE(std::filesystem::exists(file));
   const std::string kept = temporary("kept.svg", "an earlier one");
   EXPECT_EQ(run_check("wrong/message_passing_load --svg " + kept, "PATH=/nowhere").exit_code, 2);
   EXPECT_EQ(contents(kept), "an earlier one");
-  const Ended unwritable = run_check("wrong/message_passing_load --svg /nowhere/x.svg");
+  const ProcessResult unwritable = run_check("wrong/message_passing_load --svg /nowhere/x.svg");
   EXPECT_EQ(unwritable.exit_code, 2);
   EXPECT_THAT(unwritable.out, HasSubstr("'/nowhere/x.svg' cannot be written: No such file"));
 }
@@ -138,7 +139,7 @@ TEST(CheckSvgTest, ADrawingThatDoesNotFitIsAnError) {
   const std::string file = temporary("full.svg");
   std::filesystem::remove(file);
   std::filesystem::create_symlink("/dev/full", file);
-  const Ended ended = run_check("wrong/message_passing_load --svg " + file);
+  const ProcessResult ended = run_check("wrong/message_passing_load --svg " + file);
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.out, HasSubstr("full.svg' cannot be written: No space left"));
   EXPECT_TRUE(std::filesystem::is_symlink(file));
@@ -146,14 +147,14 @@ TEST(CheckSvgTest, ADrawingThatDoesNotFitIsAnError) {
 
 TEST(CheckSvgTest, WithoutAViolationTheFileStaysAsItIs) {
   const std::string kept = temporary("old.svg", "another run's");
-  const Ended ended = run_check("correct/dekker --svg " + kept);
+  const ProcessResult ended = run_check("correct/dekker --svg " + kept);
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, HasSubstr("nothing is violated, so nothing is drawn"));
   EXPECT_EQ(contents(kept), "another run's");
 }
 
 TEST(CheckSvgTest, ADrawingMayGoToStdout) {
-  const Ended drawn = run_check("wrong/message_passing_load --svg - 2>/dev/null");
+  const ProcessResult drawn = run_check("wrong/message_passing_load --svg - 2>/dev/null");
   EXPECT_EQ(drawn.exit_code, 1);
   EXPECT_TRUE(drawn.out.starts_with("<?xml")) << drawn.out;
   EXPECT_TRUE(drawn.out.ends_with("</svg>\n")) << drawn.out;

@@ -121,7 +121,7 @@ TEST(LitmusResultTest, ABlockedProgramBesideAnotherIsNotShown) {
   const std::string good = program("GOOD", 0, R"([{"0:a": 0}])"), blocked = program("B", 1, "[]");
   EXPECT_EQ(run_check("--litmus " + temporary("good.json", "[" + good + "]")).exit_code, 0);
   for (const std::string& both : {good + "," + blocked, blocked + "," + good}) {
-    const Ended ended = run_check("--litmus " + temporary("both.json", "[" + both + "]"));
+    const ProcessResult ended = run_check("--litmus " + temporary("both.json", "[" + both + "]"));
     EXPECT_EQ(ended.exit_code, 3);
     EXPECT_THAT(ended.out, AllOf(HasSubstr("GOOD: agrees: 1 outcome"), HasSubstr("B: not shown"),
                                  HasSubstr("Not shown: no execution is complete")));

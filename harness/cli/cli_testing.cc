@@ -10,7 +10,7 @@
 
 namespace perfring::cli {
 
-Ended run_line(const std::string& arguments, const std::string& before) {
+ProcessResult run_line(const std::string& arguments, const std::string& before) {
   const char* const binary = std::getenv("PERFRING_BINARY");
   if (binary == nullptr) return {-1, "PERFRING_BINARY is not set", ""};
   const std::string command =
@@ -18,8 +18,8 @@ Ended run_line(const std::string& arguments, const std::string& before) {
   return run_child({"/bin/sh", "-c", command});
 }
 
-Ended run_line_until(const std::string& signal, const std::string& arguments) {
-  Ended ended{};
+ProcessResult run_line_until(const std::string& signal, const std::string& arguments) {
+  ProcessResult ended{};
   for (const char* const seconds : {"0.3", "2", "10", "30"}) {
     ended = run_line(arguments, "timeout --preserve-status -s " + signal + " " + seconds);
     if (ended.exit_code < 128) break;
@@ -52,27 +52,27 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string of_environment(const char* name) {
+std::string environment_variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
 std::string file_of(const char* variable, const std::string& suffix) {
-  std::stringstream files{of_environment(variable)};
+  std::stringstream files{environment_variable(variable)};
   for (std::string file; files >> file;) {
     if (file.ends_with(suffix)) return file;
   }
   return {};
 }
 
-bool there_is(const std::string& program) {
+bool is_installed(const std::string& program) {
   return run_child({"/bin/sh", "-c", "command -v " + program}).exit_code == 0;
 }
 
 std::string compiled(const std::string& compiler, const std::string& source) {
   const std::string to = temporary("adapter" + source.substr(source.rfind('.')));
   const std::string line = compiler + " " + to + " " + source;
-  const Ended ended = run_child({"/bin/sh", "-c", line});
+  const ProcessResult ended = run_child({"/bin/sh", "-c", line});
   EXPECT_EQ(ended.exit_code, 0) << line << "\n" << ended.err;
   return to;
 }
@@ -101,8 +101,8 @@ std::vector<std::string> PerfringTest::command(const std::vector<std::string>& a
   return before;
 }
 
-Ended PerfringTest::interrupted_when(const std::vector<std::string>& arguments,
-                                     const std::string& file, int signal) {
+ProcessResult PerfringTest::interrupt_when_created(const std::vector<std::string>& arguments,
+                                                   const std::string& file, int signal) {
   ChildProcess child{command(arguments)};
   bool sent = false;
   return child.wait([&] {
@@ -120,7 +120,7 @@ void SupervisedTest::SetUp() {
 }
 
 std::string SupervisedTest::subject(const char* variable) {
-  return std::filesystem::absolute(of_environment(variable)).string();
+  return std::filesystem::absolute(environment_variable(variable)).string();
 }
 
 }  // namespace perfring::cli

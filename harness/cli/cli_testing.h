@@ -26,13 +26,13 @@ inline constexpr const char* kTooFewForASanitizer =
 
 // Runs `perfring` with these arguments from a shell. `out` contains stderr, too. `before` precedes
 // the program in the shell's line. For PERFRING_RUN_UNDER see harness/foreign/run.
-Ended run_line(const std::string& arguments, const std::string& before = "");
+ProcessResult run_line(const std::string& arguments, const std::string& before = "");
 
 // As run_line(), but ends the run with a signal ("INT"). If the program did not catch it yet, runs
 // it again and sends the signal later.
-Ended run_line_until(const std::string& signal, const std::string& arguments);
+ProcessResult run_line_until(const std::string& signal, const std::string& arguments);
 
-inline Ended run_check(const std::string& arguments, const std::string& before = "") {
+inline ProcessResult run_check(const std::string& arguments, const std::string& before = "") {
   return run_line("check " + arguments, before);
 }
 
@@ -43,10 +43,10 @@ nlohmann::ordered_json parsed(const std::string& text);
 std::string temporary(const std::string& name, const std::string& contents = "");
 std::string contents(const std::filesystem::path& path);
 std::vector<std::string> lines_of(const std::string& text);
-std::string of_environment(const char* name);
+std::string environment_variable(const char* name);
 // Returns the file with this suffix from the list in an environment variable.
 std::string file_of(const char* variable, const std::string& suffix);
-bool there_is(const std::string& program);
+bool is_installed(const std::string& program);
 // Compiles an adapter's source, if the compiler is installed. Returns the program.
 std::string compiled(const std::string& compiler, const std::string& source);
 
@@ -59,17 +59,19 @@ class PerfringTest : public ::testing::Test {
   // another command, such as setpriv(1).
   std::vector<std::string> command(const std::vector<std::string>& arguments,
                                    std::vector<std::string> before = {}) const;
-  Ended run(const std::vector<std::string>& arguments, std::vector<std::string> before = {}) {
+  ProcessResult run(const std::vector<std::string>& arguments,
+                    std::vector<std::string> before = {}) {
     return run_child(command(arguments, std::move(before)));
   }
-  Ended run_with_files(std::size_t open_at_most, const std::vector<std::string>& arguments) {
+  ProcessResult run_with_files(std::size_t open_at_most,
+                               const std::vector<std::string>& arguments) {
     return run(arguments, {"/usr/bin/prlimit", "--nofile=" + std::to_string(open_at_most)});
   }
   // Runs the program until it or its child has created `file`, then sends it a signal.
-  Ended interrupted_when(const std::vector<std::string>& arguments, const std::string& file,
-                         int signal = SIGINT);
+  ProcessResult interrupt_when_created(const std::vector<std::string>& arguments,
+                                       const std::string& file, int signal = SIGINT);
   // Runs a line of shell, in which "$PERFRING" is the program.
-  Ended shell(const std::string& line) {
+  ProcessResult shell(const std::string& line) {
     return run_child({"/usr/bin/env", "PERFRING=" + program_.string(), "/bin/sh", "-c", line});
   }
 

@@ -197,7 +197,7 @@ CLI::App& declare_command(CLI::App& app, FaultsOptions& options) {
   for (const CLI::Option* const option : command.get_options()) {
     if (option != json && option != list) with_markdown.push_back(option);
   }
-  refuse_more(command, {{list, {json}}, {markdown, with_markdown}});
+  refuse_other_options(command, {{list, {json}}, {markdown, with_markdown}});
   return command;
 }
 
@@ -243,7 +243,7 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
   conform.add_option("--junit", options.junit, "Also write the outcome to this file as JUnit XML");
   const CLI::Option* const only = conform.get_option("--only");
   const CLI::Option* const reachable = conform.get_option("--reachable");
-  refuse_more(conform, {{list, {only, reachable}}, {vectors, {only, reachable}}});
+  refuse_other_options(conform, {{list, {only, reachable}}, {vectors, {only, reachable}}});
   for (const auto& [one, other] : {std::pair{adapter, fault}, {json, markdown}}) {
     conform.get_option(one->get_name())->excludes(conform.get_option(other->get_name()));
   }

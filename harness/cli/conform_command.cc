@@ -29,7 +29,7 @@ using CaseRunner = std::function<Cell(const Case&, const conformance::ProcessLim
 
 constexpr const char* kLister = "perfring conform --list";
 
-bool is_meant(const Case& of, std::string_view pattern) {
+bool matches_pattern(const Case& of, std::string_view pattern) {
   if (pattern.ends_with('*')) return of.id.starts_with(pattern.substr(0, pattern.size() - 1));
   return of.id == pattern;
 }
@@ -45,16 +45,19 @@ std::vector<std::string> ids() {
 std::expected<std::vector<const Case*>, std::string> chosen(const ConformOptions& options) {
   const auto& cases = conformance::suite().cases;
   for (const std::string& pattern : options.only) {
-    if (std::ranges::any_of(cases, [&](const Case& of) { return is_meant(of, pattern); })) continue;
+    if (std::ranges::any_of(cases, [&](const Case& of) { return matches_pattern(of, pattern); }))
+      continue;
     if (conformance::find_case(pattern) != nullptr) continue;  // the id of a long case
     return std::unexpected(fmt::format("--only: {} is not accepted: {}", in_quotes(pattern),
                                        nearest_to(pattern, ids(), kLister)));
   }
   std::vector<const Case*> some;
   for (const Case& of : cases) {
-    const auto means = [&](const std::string& pattern) { return is_meant(of, pattern); };
+    const auto is_selected = [&](const std::string& pattern) {
+      return matches_pattern(of, pattern);
+    };
     if (options.reachable && !of.reachable) continue;
-    if (options.only.empty() || std::ranges::any_of(options.only, means)) some.push_back(&of);
+    if (options.only.empty() || std::ranges::any_of(options.only, is_selected)) some.push_back(&of);
   }
   for (const Case& of : conformance::suite().long_cases) {
     const bool listed = options.list && options.only.empty();
@@ -123,7 +126,7 @@ std::string vectors_of(const std::vector<const Case*>& cases) {
 // If one obstacle, independent of the case, prevented each of the first kAlike cases, it prevents
 // all: the remaining cases are not tried. Returns the first cell if so, otherwise nullptr.
 constexpr std::size_t kAlike = 3;
-const Cell* why_none(const std::vector<ConformRow>& rows) {
+const Cell* common_obstacle(const std::vector<ConformRow>& rows) {
   if (rows.size() < kAlike) return nullptr;
   const Cell& first = rows.front().cell;
   const auto is_alike = [&first](const ConformRow& row) {
@@ -146,7 +149,7 @@ ConformReport run_all(const std::vector<const Case*>& cases, const Known& known,
       progress.show(fmt::format("{} of {}: {}", report.rows.size(), cases.size(), of->id));
       shown = begin;
     }
-    const Cell* const none = why_none(report.rows);
+    const Cell* const none = common_obstacle(report.rows);
     Cell cell = none != nullptr ? *none : run(*of, {.stop = &signals.requested()});
     if (none != nullptr)
       cell.detail += fmt::format(" (same reason in the first {} cases; not tried again)", kAlike);

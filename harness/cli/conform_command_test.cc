@@ -28,7 +28,7 @@ class ConformCommandTest : public PerfringTest {
  protected:
   // Checks that an adapter is right in every case.
   void expect_right(const std::string& adapter) {
-    const Ended ended = run({"conform", "--json", "--adapter", adapter});
+    const ProcessResult ended = run({"conform", "--json", "--adapter", adapter});
     EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
     const Json outcome = parsed(ended.out);
     EXPECT_GE(outcome["counts"]["right"], 120) << outcome["counts"];
@@ -37,7 +37,7 @@ class ConformCommandTest : public PerfringTest {
 };
 
 TEST_F(ConformCommandTest, PerfringIsRight) {
-  const Ended ended = run({"conform", "--json"});
+  const ProcessResult ended = run({"conform", "--json"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   const Json outcome = parsed(ended.out);
   EXPECT_EQ(outcome["verdict"], "holds");
@@ -47,7 +47,7 @@ TEST_F(ConformCommandTest, PerfringIsRight) {
 }
 
 TEST_F(ConformCommandTest, TheAdapterInCIsRight) {
-  expect_right(std::filesystem::absolute(of_environment("ADAPTER_C")).string());
+  expect_right(std::filesystem::absolute(environment_variable("ADAPTER_C")).string());
 }
 
 TEST_F(ConformCommandTest, TheAdapterInPythonIsRight) {
@@ -56,7 +56,7 @@ TEST_F(ConformCommandTest, TheAdapterInPythonIsRight) {
 }
 
 TEST_F(ConformCommandTest, TheAdapterInGoIsRight) {
-  if (!there_is("go")) GTEST_SKIP() << "golang-go is not installed: ci/setup conform";
+  if (!is_installed("go")) GTEST_SKIP() << "golang-go is not installed: ci/setup conform";
   const std::string cache = temporary("go_cache");
   expect_right(
       compiled("GOCACHE=" + cache + " GO111MODULE=off go build -o", file_of("ADAPTERS", ".go")));
@@ -66,8 +66,8 @@ TEST_F(ConformCommandTest, TheAdapterInRustIsRight) {
   std::string rustc = "rustc";
   const passwd* const user = ::getpwuid(::getuid());  // HOME is not set in a test
   const std::string own = std::string{user == nullptr ? "" : user->pw_dir} + "/.cargo/bin/rustc";
-  if (!there_is(rustc)) rustc = own;
-  if (!there_is(rustc)) GTEST_SKIP() << "rustc is not installed";
+  if (!is_installed(rustc)) rustc = own;
+  if (!is_installed(rustc)) GTEST_SKIP() << "rustc is not installed";
   expect_right(compiled(rustc + " --edition 2021 -O -o", file_of("ADAPTERS", ".rs")));
 }
 
@@ -75,7 +75,7 @@ TEST_F(ConformCommandTest, TheAdapterInRustIsRight) {
 TEST_F(ConformCommandTest, TheLastLineSaysWhatIsNotLookedFor) {
   for (const std::string& of : {std::string{"--adapter=true"}, std::string{"--fault=forgets_lost"},
                                 std::string{"--only=one-record"}}) {
-    const Ended ended = run({"conform", "--only", "one-record", of});
+    const ProcessResult ended = run({"conform", "--only", "one-record", of});
     EXPECT_THAT(lines_of(ended.out).back(),
                 AllOf(HasSubstr("Not tested: a write during a drain ("),
                       HasSubstr("see harness/conformance/README.md: What it does not show")));
@@ -83,7 +83,7 @@ TEST_F(ConformCommandTest, TheLastLineSaysWhatIsNotLookedFor) {
 }
 
 TEST_F(ConformCommandTest, AConsumerThatIsWrongIsNamedCaseByCase) {
-  const Ended ended =
+  const ProcessResult ended =
       run({"conform", "--fault", "forgets_lost", "--only", "lost-one", "one-record"});
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("lost-one    reachable  loses: not delivered: LOST 1"),
@@ -123,20 +123,20 @@ TEST_F(ConformCommandTest, KnownFailuresHideNoNewOnes) {
   EXPECT_EQ(with("lost-one loses  # to be mended\n").exit_code, 0);
   EXPECT_EQ(with("lost-one hangs\n").exit_code, 1) << "it fails in another way";
   EXPECT_EQ(with("lost-many loses\n").exit_code, 1);
-  const Ended mended =
+  const ProcessResult mended =
       run({"conform", "--only", "lost-one", "--known", temporary("known", "lost-one loses\n")});
   EXPECT_EQ(mended.exit_code, 1) << "the file is to be kept true";
   EXPECT_THAT(mended.out, AllOf(HasSubstr("right, but the known outcome is 'loses'"),
                                 HasSubstr("fixed; remove from the known failures: lost-one\n")));
   EXPECT_EQ(run({"conform", "--only", "lost-one", "--known", "/dev/null"}).exit_code, 0);
   EXPECT_EQ(with("lost-one\t loses \r\n\r\n").exit_code, 0) << "blanks of any sort";
-  const Ended binary = with(std::string(5000, '\x7f'));
+  const ProcessResult binary = with(std::string(5000, '\x7f'));
   EXPECT_EQ(binary.exit_code, 2);
   EXPECT_LT(binary.err.size(), 1000U) << binary.err;
-  const Ended twice = with("lost-one loses\nlost-one hangs\n");
+  const ProcessResult twice = with("lost-one loses\nlost-one hangs\n");
   EXPECT_EQ(twice.exit_code, 2);
   EXPECT_THAT(twice.err, HasSubstr("line 2: 'lost-one' is listed twice"));
-  const Ended refused = with("lost-one right\n");
+  const ProcessResult refused = with("lost-one right\n");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("line 1: 'lost-one right' is not accepted"));
 }
@@ -153,31 +153,31 @@ TEST_F(ConformCommandTest, ProgramsThatAreNotThereAreRefused) {
       {{"conform", "--adapter", ""}, "--adapter"},
   };
   for (const auto& [line, why] : lines) {
-    const Ended ended = run(line);
+    const ProcessResult ended = run(line);
     EXPECT_EQ(ended.exit_code, 2) << ::testing::PrintToString(line) << ended.out;
     EXPECT_THAT(ended.err, HasSubstr(why));
   }
 }
 
 TEST_F(ConformCommandTest, SelectsCasesByIdOrKind) {
-  const Ended list = run({"conform", "--list", "--only", "w32-*", "type-77"});
+  const ProcessResult list = run({"conform", "--list", "--only", "w32-*", "type-77"});
   EXPECT_EQ(list.exit_code, 0) << list.err;
   EXPECT_THAT(list.out, AllOf(HasSubstr("w32-lost"), HasSubstr("type-77"), Not(HasSubstr("w64"))));
-  const Ended reachable = run({"conform", "--list", "--reachable"});
+  const ProcessResult reachable = run({"conform", "--list", "--reachable"});
   EXPECT_THAT(reachable.out, AllOf(HasSubstr("one-record"), Not(HasSubstr("hostile"))));
-  const Ended none = run({"conform", "--reachable", "--only", "type-77"});
+  const ProcessResult none = run({"conform", "--reachable", "--only", "type-77"});
   EXPECT_EQ(none.exit_code, 3) << "no case was run: that is not a pass";
   EXPECT_THAT(none.out, HasSubstr("0 cases\nNot shown: no case was run"));
-  const Ended commas = run({"conform", "--list", "--only", "w32-*,type-77"});
+  const ProcessResult commas = run({"conform", "--list", "--only", "w32-*,type-77"});
   EXPECT_EQ(commas.out, list.out);
-  const Ended wrong = run({"conform", "--only", "lost-on"});
+  const ProcessResult wrong = run({"conform", "--only", "lost-on"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--only: 'lost-on' is not accepted: the nearest are lost-one,"));
 }
 
 TEST_F(ConformCommandTest, AnAdapterThatCannotBeStartedIsOneError) {
   for (const std::string adapter : {"/nonexistent", "no-such-adapter -v", "/etc/passwd"}) {
-    const Ended ended = run({"conform", "--adapter", adapter});
+    const ProcessResult ended = run({"conform", "--adapter", adapter});
     EXPECT_EQ(ended.exit_code, 2) << adapter;
     EXPECT_EQ(ended.out, "");
     EXPECT_THAT(ended.err, AllOf(HasSubstr("--adapter: '" + adapter + "' cannot be started: "),
@@ -192,10 +192,10 @@ TEST_F(ConformCommandTest, ASignalEndsTheAdapterUnderWay) {
     const std::string began = temporary("adapter_began");
     const std::string ended_by_itself = temporary("adapter_ended");
     std::filesystem::remove(began);
-    const Ended ended =
-        interrupted_when({"conform", "--adapter",
-                          "sh -c 'touch " + began + "; sleep 60; touch " + ended_by_itself + "'"},
-                         began, signal);
+    const ProcessResult ended = interrupt_when_created(
+        {"conform", "--adapter",
+         "sh -c 'touch " + began + "; sleep 60; touch " + ended_by_itself + "'"},
+        began, signal);
     EXPECT_EQ(ended.exit_code, 3) << signal << ended.err;
     EXPECT_FALSE(std::filesystem::exists(ended_by_itself));
     EXPECT_THAT(ended.out, HasSubstr("0 cases"));
@@ -215,8 +215,8 @@ TEST_F(ConformCommandTest, AnAdapterEndsWithPerfringEvenIfThatIsKilled) {
 
 TEST_F(ConformCommandTest, WritesJUnitBesideMarkdown) {
   const std::string junit = temporary("junit.xml");
-  const Ended ended = run({"conform", "--fault", "believes", "--only", "raw-1mib", "one-record",
-                           "sample-time", "--markdown", "--junit", junit});
+  const ProcessResult ended = run({"conform", "--fault", "believes", "--only", "raw-1mib",
+                                   "one-record", "sample-time", "--markdown", "--junit", junit});
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out, HasSubstr("| raw-1mib | hostile | out of bounds: "));
   EXPECT_THAT(contents(junit),

@@ -25,11 +25,11 @@ using ::testing::HasSubstr;
 
 class ConformMisbehaviourTest : public SupervisedTest {
  protected:
-  Ended run_shell(const std::string& line) {
+  ProcessResult run_shell(const std::string& line) {
     return run({"conform", "--only", "one-record", "--", "/bin/sh", "-c", line});
   }
   // Runs the program with a seccomp filter that lets `call` fail with EPERM, as in a container.
-  Ended run_without(long call, const std::vector<std::string>& arguments) {
+  ProcessResult run_without(long call, const std::vector<std::string>& arguments) {
     constexpr const char* kForbid = R"(
 import ctypes, os, struct, sys
 call, libc = int(sys.argv[1]), ctypes.CDLL(None, use_errno=True)
@@ -57,7 +57,7 @@ TEST_F(ConformMisbehaviourTest, ASubjectThatOpensNoRingShowsNothing) {
       {"exec chrt --idle 0 sh -c 'while :; do :; done'", "it opened no ring"},
   };
   for (const auto& [line, why] : ways) {
-    const Ended ended = run_shell(line);
+    const ProcessResult ended = run_shell(line);
     EXPECT_EQ(ended.exit_code, 3) << line << ended.out;
     EXPECT_THAT(ended.out, HasSubstr("not run: " + why)) << line;
   }
@@ -71,7 +71,7 @@ TEST_F(ConformMisbehaviourTest, AProgramThatCannotBeStartedIsOneError) {
       {"/", "Permission denied"},
   };
   for (const auto& [program, why] : programs) {
-    const Ended ended = run({"conform", "--", program});
+    const ProcessResult ended = run({"conform", "--", program});
     EXPECT_EQ(ended.exit_code, 2) << program << ended.out;
     EXPECT_THAT(ended.err, HasSubstr("'" + program + "' cannot be started: " + why +
                                      ": give a program, or its path"));
@@ -85,7 +85,8 @@ TEST_F(ConformMisbehaviourTest, ASystemThatForbidsSupervisionIsOneError) {
       {SYS_pidfd_getfd, "pidfd_getfd: Operation not permitted"},
   };
   for (const auto& [call, why] : calls) {
-    const Ended ended = run_without(call, {"conform", "--", subject("PERFRING_SUBJECT"), "8"});
+    const ProcessResult ended =
+        run_without(call, {"conform", "--", subject("PERFRING_SUBJECT"), "8"});
     EXPECT_EQ(ended.exit_code, 2) << why << ended.out;
     EXPECT_THAT(ended.err, AllOf(HasSubstr(why), HasSubstr("or give an --adapter")));
     EXPECT_EQ(std::ranges::count(ended.err, '\n'), 1) << ended.err;
@@ -136,7 +137,8 @@ TEST_F(ConformMisbehaviourTest, EachMisbehaviourOfAStaticProgramIsNamed) {
       {"fails-at-the-end", "crashes: exit code 5"},
   };
   for (const auto& [how, outcome] : ways) {
-    const Ended ended = run({"conform", "--only", "one-record", "--", program, how, "{pages}"});
+    const ProcessResult ended =
+        run({"conform", "--only", "one-record", "--", program, how, "{pages}"});
     EXPECT_THAT(ended.out, HasSubstr(outcome)) << how << ended.err;
   }
 }
@@ -145,7 +147,8 @@ TEST_F(ConformMisbehaviourTest, EachMisbehaviourOfAStaticProgramIsNamed) {
 TEST_F(ConformMisbehaviourTest, PlaysOnlyRingsFoundInMap) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string how : {"probes", "enters-two", "starts-late", "slow"}) {
-    const Ended ended = run({"conform", "--only", "three-sizes", "--", program, how, "{pages}"});
+    const ProcessResult ended =
+        run({"conform", "--only", "three-sizes", "--", program, how, "{pages}"});
     EXPECT_EQ(ended.exit_code, 0) << how << ended.out;
   }
   const std::vector<std::pair<std::string, std::string>> ways{
@@ -157,7 +160,8 @@ TEST_F(ConformMisbehaviourTest, PlaysOnlyRingsFoundInMap) {
       {"reads-the-count", "read(2) of an event's descriptor is not emulated"},
   };
   for (const auto& [how, why] : ways) {
-    const Ended ended = run({"conform", "--only", "drained-twice", "--", program, how, "{pages}"});
+    const ProcessResult ended =
+        run({"conform", "--only", "drained-twice", "--", program, how, "{pages}"});
     EXPECT_EQ(ended.exit_code, 3) << how << ended.out;
     EXPECT_THAT(ended.out, HasSubstr("not run: " + why)) << ended.err;
   }
@@ -178,8 +182,8 @@ TEST_F(ConformMisbehaviourTest, GivesUpAfterSameReasonInThreeCases) {
                 first + (i < 3 ? "" : " (same reason in the first 3 cases; not tried again)"));
     }
   }
-  const Ended others = run({"conform", "--only", "w32-*", "misc-kernel-user", "--",
-                            subject("PERFRING_SUBJECT"), "{pages}"});
+  const ProcessResult others = run({"conform", "--only", "w32-*", "misc-kernel-user", "--",
+                                    subject("PERFRING_SUBJECT"), "{pages}"});
   EXPECT_THAT(others.out, HasSubstr("6 cases: 1 right, 5 not run"));
 }
 
@@ -190,7 +194,7 @@ TEST_F(ConformMisbehaviourTest, APollThatEndsWhileItIsAnsweredLosesNoWakeup) {
   if (faults < 0) GTEST_SKIP() << "this user may not handle the faults of system calls";
   ::close(faults);
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
-  const Ended ended =
+  const ProcessResult ended =
       run({"conform", "--only", "one-record", "--", program, "polls-a-protected-page", "{pages}"});
   EXPECT_THAT(ended.out, HasSubstr("reachable  right\n")) << ended.err;
 }
@@ -198,7 +202,7 @@ TEST_F(ConformMisbehaviourTest, APollThatEndsWhileItIsAnsweredLosesNoWakeup) {
 // The same verdict as for an adapter that reports the error in every turn (AdapterTest).
 TEST_F(ConformMisbehaviourTest, ASecondErrorHasTheVerdictOfAnAdapters) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
-  const Ended ended =
+  const ProcessResult ended =
       run({"conform", "--only", "head-off-the-grid", "--", program, "complains", "{pages}"});
   EXPECT_THAT(ended.out,
               HasSubstr("acceptable (errors): a second error for one malformed record\n"));
@@ -207,18 +211,18 @@ TEST_F(ConformMisbehaviourTest, ASecondErrorHasTheVerdictOfAnAdapters) {
 // A record that is written while the program does something else wakes its next poll.
 TEST_F(ConformMisbehaviourTest, APollThatASignalHasEndedTakesNoWakeup) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
-  const Ended ended =
+  const ProcessResult ended =
       run({"conform", "--only", "paused-unread", "--", program, "dozes", "{pages}"});
   EXPECT_THAT(ended.out, HasSubstr("reachable  right\n")) << ended.err;
 }
 
 // gdb, if installed, gives the backtrace of the crashed thread, innermost function first.
 TEST_F(ConformMisbehaviourTest, ACrashHasABacktrace) {
-  if (!there_is("gdb")) GTEST_SKIP() << "gdb is not installed";
+  if (!is_installed("gdb")) GTEST_SKIP() << "gdb is not installed";
   const std::string program =
       compiled("cc -g -O0 -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string how : {"reads", "crashes", "crashes-in-a-thread"}) {
-    const Ended ended =
+    const ProcessResult ended =
         run({"conform", "--only", "one-record", "--json", "--", program, how, "{pages}"});
     EXPECT_EQ(ended.exit_code, 1) << ended.err << ended.out;
     const Json row = parsed(ended.out)["cases"][0];
@@ -228,7 +232,8 @@ TEST_F(ConformMisbehaviourTest, ACrashHasABacktrace) {
                             "misbehave \\(misbehaving.c:[0-9]+\\)\",\"drain \\(misbehaving"))
         << row;
   }
-  const Ended text = run({"conform", "--only", "one-record", "--", program, "reads", "{pages}"});
+  const ProcessResult text =
+      run({"conform", "--only", "one-record", "--", program, "reads", "{pages}"});
   EXPECT_THAT(text.out, HasSubstr("; backtrace: misbehave (misbehaving.c:"));
   EXPECT_THAT(text.out, HasSubstr(" < drain (misbehaving.c:"));
 }
@@ -242,10 +247,10 @@ TEST_F(ConformMisbehaviourTest, RunsOnlyCasesThatProgramIsSetUpFor) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments).out;
   };
-  const std::string asked = outcomes({"{wakeup_events}"});
-  EXPECT_THAT(asked, AllOf(HasSubstr("8 cases"), HasSubstr("6 right, 2 not run")));
-  EXPECT_THAT(asked, HasSubstr("not run: the case is of wakeup_watermark 1\n"));
-  EXPECT_THAT(asked, HasSubstr("not run: it opened rings on 1 of the case's 2 CPUs\n"));
+  const std::string report = outcomes({"{wakeup_events}"});
+  EXPECT_THAT(report, AllOf(HasSubstr("8 cases"), HasSubstr("6 right, 2 not run")));
+  EXPECT_THAT(report, HasSubstr("not run: the case is of wakeup_watermark 1\n"));
+  EXPECT_THAT(report, HasSubstr("not run: it opened rings on 1 of the case's 2 CPUs\n"));
   EXPECT_THAT(outcomes({}), HasSubstr("not run: the case is of wakeup_events 1000\n"));
 }
 
@@ -254,11 +259,11 @@ TEST_F(ConformMisbehaviourTest, ASignalEndsTheProgramUnderWay) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string began = temporary("program_began");
     std::filesystem::remove(began);
-    const Ended ended =
-        interrupted_when({"conform", "--", "/bin/sh", "-c",
-                          "trap '' INT HUP; echo $$ >" + began + ".new; mv " + began + ".new " +
-                              began + "; while :; do sleep 1; done"},
-                         began, signal);
+    const ProcessResult ended =
+        interrupt_when_created({"conform", "--", "/bin/sh", "-c",
+                                "trap '' INT HUP; echo $$ >" + began + ".new; mv " + began +
+                                    ".new " + began + "; while :; do sleep 1; done"},
+                               began, signal);
     EXPECT_EQ(ended.exit_code, 3) << signal << ended.err;
     EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
     EXPECT_TRUE(has_ended(std::stoi(contents(began))));
@@ -280,7 +285,7 @@ TEST_F(ConformMisbehaviourTest, AProgramEndsWithPerfringEvenIfThatIsKilled) {
 }
 
 TEST_F(ConformMisbehaviourTest, AProgramBesideAnAdapterIsRefused) {
-  const Ended ended = run({"conform", "--adapter", "true", "--", "true"});
+  const ProcessResult ended = run({"conform", "--adapter", "true", "--", "true"});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.err, HasSubstr("cannot be combined with --adapter or --fault"));
 }

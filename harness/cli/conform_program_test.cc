@@ -27,20 +27,21 @@ using ::testing::HasSubstr;
 class ConformProgramTest : public SupervisedTest {
  protected:
   Json outcome_of_perfring(const std::string& program) {
-    const Ended ended = run({"conform", "--json", "--", program, "{pages}", "{wakeup_watermark}",
-                             "{wakeup_events}", "{sample_type}", "{sample_id_all}"});
+    const ProcessResult ended =
+        run({"conform", "--json", "--", program, "{pages}", "{wakeup_watermark}", "{wakeup_events}",
+             "{sample_type}", "{sample_id_all}"});
     EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
     return parsed(ended.out);
   }
 
   // Compiles misbehaving.c for i386 into i386_. Returns the reason if it cannot, otherwise "".
   std::string make_i386() {
-    if (!there_is("i686-linux-gnu-gcc")) {
+    if (!is_installed("i686-linux-gnu-gcc")) {
       return "gcc-i686-linux-gnu is not installed: ci/setup cross";
     }
     i386_ = compiled("i686-linux-gnu-gcc -static -o", file_of("ADAPTERS", "misbehaving.c"));
     // The shell prints the reason if a 64-bit kernel does not run i386 programs.
-    const Ended ended = run_child({"/bin/sh", "-c", i386_});
+    const ProcessResult ended = run_child({"/bin/sh", "-c", i386_});
     return ended.err.starts_with("usage: ") ? ""
                                             : "this kernel runs no i386 programs: " + ended.err;
   }
@@ -60,7 +61,7 @@ TEST_F(ConformProgramTest, PerfringIsRight) {
 
 // The known failures were observed in libbpf 1.1.2 by other means, too (P14, P20, P22).
 TEST_F(ConformProgramTest, LibbpfHasTheOutcomesThatAreKnownOfIt) {
-  const Ended ended =
+  const ProcessResult ended =
       run({"conform", "--known",
            temporary("known",
                      "oversize-65525 garbage\noversize-65540 garbage\n"
@@ -77,7 +78,7 @@ TEST_F(ConformProgramTest, LibbpfHasTheOutcomesThatAreKnownOfIt) {
 // Returns the rows of RESULTS.md by their first column.
 std::map<std::string, std::vector<std::string>> rows_of_results() {
   std::map<std::string, std::vector<std::string>> rows;
-  std::ifstream file{of_environment("RESULTS")};
+  std::ifstream file{environment_variable("RESULTS")};
   for (std::string line; std::getline(file, line) && !line.starts_with("## On the live");) {
     std::vector<std::string> words;
     std::istringstream cells{line};
@@ -129,7 +130,7 @@ TEST_P(ConformMatrixTest, LibbpfHasTheOutcomesOfTheMatrix) {
   std::ranges::copy(ids, std::back_inserter(words));
   std::ranges::copy(std::vector<std::string>{"--", subject("LIBBPF_SUBJECT"), "{pages}"},
                     std::back_inserter(words));
-  const Ended ended = run(words);
+  const ProcessResult ended = run(words);
   const Json outcome = parsed(ended.out);
   ASSERT_EQ(outcome["cases"].size(), ids.size()) << ended.err;
   for (const Json& row : outcome["cases"]) {
@@ -137,16 +138,17 @@ TEST_P(ConformMatrixTest, LibbpfHasTheOutcomesOfTheMatrix) {
     for (const Json& each : row.value("accepted", Json::array())) {
       cell += (cell.empty() ? "" : ", ") + each.get<std::string>();
     }
-    const std::string said = row["outcome"];
-    EXPECT_EQ(rows[row["id"]].at(column), said == "acceptable" ? "(" + cell + ")" : said) << row;
+    const std::string stated = row["outcome"];
+    EXPECT_EQ(rows[row["id"]].at(column), stated == "acceptable" ? "(" + cell + ")" : stated)
+        << row;
   }
 }
 
 // These tools print more than the case's payload for each record: words, or fields, as in
 // RESULTS.md.
 TEST_F(ConformProgramTest, PerfTraceIsRunWithItsEventsEnteredForIt) {
-  if (!there_is("perf")) GTEST_SKIP() << "linux-perf is not installed: ci/setup";
-  const Ended ended =
+  if (!is_installed("perf")) GTEST_SKIP() << "linux-perf is not installed: ci/setup";
+  const ProcessResult ended =
       run({"conform", "--only", "one-record,straddle-24,lost-one,cpus-2,oversize-65540,size-4",
            "--reader", "perf-trace", "--", "/bin/sh", "-c",
            "exec perf trace --no-syscalls -a -m {pages} -e "
@@ -157,9 +159,9 @@ TEST_F(ConformProgramTest, PerfTraceIsRunWithItsEventsEnteredForIt) {
 }
 
 TEST_F(ConformProgramTest, BpftraceReadsSimulatedRing) {
-  if (!there_is("bpftrace")) GTEST_SKIP() << "bpftrace is not installed: ci/setup conform";
+  if (!is_installed("bpftrace")) GTEST_SKIP() << "bpftrace is not installed: ci/setup conform";
   if (::geteuid() != 0) GTEST_SKIP() << "bpftrace wants root";
-  const Ended ended = run(
+  const ProcessResult ended = run(
       {"conform", "--only", "one-record,straddle-24,lost-one,turns,while-registering", "--reader",
        "bpftrace", "--", "/usr/bin/env", "BPFTRACE_PERF_RB_PAGES={pages}", "bpftrace", "-e",
        R"(BEGIN { if (pid == 0) { printf("seq %llu sum %llx\n", nsecs, nsecs); } })"});
@@ -170,21 +172,21 @@ TEST_F(ConformProgramTest, BpftraceReadsSimulatedRing) {
 
 // As in the row w32-uniform of RESULTS.md, but with 4 GiB that are really written and read (P12).
 TEST_F(ConformProgramTest, AnI386ProgramReads4GiB) {
-  if (of_environment("PERFRING_LONG").empty()) {
+  if (environment_variable("PERFRING_LONG").empty()) {
     GTEST_SKIP() << "a minute: bazel test //harness/cli:conform_long_test";
   }
   if (const std::string why = make_i386(); !why.empty()) GTEST_SKIP() << why;
-  const Ended ended = run({"conform", "--only", "w32-through-4gib", "--reader", "lines-24", "--",
-                           i386_, "well-24", "{pages}"});
+  const ProcessResult ended = run({"conform", "--only", "w32-through-4gib", "--reader", "lines-24",
+                                   "--", i386_, "well-24", "{pages}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
-  const Ended wrong = run({"conform", "--only", "w32-through-4gib", "--reader", "lines-24", "--",
-                           i386_, "compares-24", "{pages}"});
+  const ProcessResult wrong = run({"conform", "--only", "w32-through-4gib", "--reader", "lines-24",
+                                   "--", i386_, "compares-24", "{pages}"});
   EXPECT_EQ(wrong.exit_code, 1) << wrong.err << wrong.out;
 }
 
 TEST_F(ConformProgramTest, PerfringIsRightIn32BitsToo) {
   if (const std::string why = make_i386(); !why.empty()) GTEST_SKIP() << why;
-  if (!there_is("i686-linux-gnu-g++")) {
+  if (!is_installed("i686-linux-gnu-g++")) {
     GTEST_SKIP() << "g++-i686-linux-gnu is not installed: ci/setup cross";
   }
   const std::string program = compiled(
@@ -199,12 +201,13 @@ TEST_F(ConformProgramTest, PerfringIsRightIn32BitsToo) {
 // The cases w32-* run on a simulated 32-bit kernel.
 TEST_F(ConformProgramTest, AnI386ProgramIsRightOn32BitKernelsToo) {
   if (const std::string why = make_i386(); !why.empty()) GTEST_SKIP() << why;
-  const Ended ended = run({"conform", "--json", "--only", "w32-*", "straddle-*", "three-sizes",
-                           "lost-one", "--", i386_, "well", "{pages}"});
+  const ProcessResult ended = run({"conform", "--json", "--only", "w32-*", "straddle-*",
+                                   "three-sizes", "lost-one", "--", i386_, "well", "{pages}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_EQ(parsed(ended.out)["counts"], Json({{"right", 15}})) << ended.out;
   for (const std::string how : {"selects", "masks", "masks-in-pselect"}) {
-    const Ended waits = run({"conform", "--only", "drained-twice", "--", i386_, how, "{pages}"});
+    const ProcessResult waits =
+        run({"conform", "--only", "drained-twice", "--", i386_, how, "{pages}"});
     EXPECT_EQ(waits.exit_code, 0) << how << waits.out;
   }
 }
@@ -214,9 +217,9 @@ TEST_F(ConformProgramTest, ASetUidSubjectRuns) {
   const std::string copy = temporary("set_uid_subject");
   std::filesystem::copy_file(subject("PERFRING_SUBJECT"), copy);
   std::filesystem::permissions(copy, std::filesystem::perms{04755});
-  const Ended ended = run({"conform", "--only", "one-record", "--", copy, "{pages}"});
+  const ProcessResult ended = run({"conform", "--only", "one-record", "--", copy, "{pages}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
-  const Ended failed = run({"conform", "--only", "one-record", "--", copy, "3"});
+  const ProcessResult failed = run({"conform", "--only", "one-record", "--", copy, "3"});
   EXPECT_THAT(failed.out, HasSubstr("; a traced program gets no privilege from its set-uid bit"));
 }
 

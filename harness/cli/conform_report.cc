@@ -65,7 +65,7 @@ std::string summary(const ConformReport& report) {
 }
 
 // Lists the known failures that no longer fail.
-std::string mended(const ConformReport& report) {
+std::string fixed_cases(const ConformReport& report) {
   std::string text;
   for (const ConformRow& row : report.rows) {
     const bool good = row.cell.outcome <= Outcome::Acceptable;
@@ -114,7 +114,7 @@ Conclusion ConformReport::conclusion() const {
 }
 
 // Printed in the text and in the JSON: the limits of the outcome "right".
-constexpr const char* kNotLookedFor =
+constexpr const char* kNotChecked =
     "a write during a drain (it exposes a data_head that is read twice, and a data_tail that is "
     "moved before its records are read)";
 constexpr const char* kWhere = "harness/conformance/README.md: What it does not show";
@@ -129,16 +129,16 @@ std::string to_text(const ConformReport& report) {
     text += "\n";
   }
   const Conclusion conclusion = report.conclusion();
-  return text + summary(report) + "\n" + mended(report) +
+  return text + summary(report) + "\n" + fixed_cases(report) +
          sentence(conclusion, one_line(report.subject) + " is right in every case that was run") +
-         fmt::format("\nNot tested: {}: see {}\n", kNotLookedFor, kWhere);
+         fmt::format("\nNot tested: {}: see {}\n", kNotChecked, kWhere);
 }
 
 std::string to_json_text(const ConformReport& report) {
   Json json = to_json(report.conclusion());
   json["suite"] = conformance::suite().version;
   json["subject"] = report.subject;
-  json["not_looked_for"] = kNotLookedFor;
+  json["not_looked_for"] = kNotChecked;
   json["counts"] = Json::object();
   for (const auto& [outcome, count] : counts(report)) json["counts"][to_string(outcome)] = count;
   json["cases"] = Json::array();

@@ -25,7 +25,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Ended diff(const std::string& arguments, const std::string& before = "") {
+ProcessResult diff(const std::string& arguments, const std::string& before = "") {
   return run_line("diff " + arguments, before);
 }
 
@@ -44,7 +44,7 @@ TEST(DiffReplayTest, ATraceNeedsNoLiveKernel) {
   if (std::endian::native != std::endian::little) GTEST_SKIP() << "the traces are little-endian";
   const std::string one =
       temporary("one.trace", "trace full\npoll => 0 head 0 tail 0 lost 0 0 time 0\n");
-  const Ended ended = diff("--replay " + traces() + " --replay " + one + " --json");
+  const ProcessResult ended = diff("--replay " + traces() + " --replay " + one + " --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "holds");
@@ -57,7 +57,7 @@ TEST(DiffReplayTest, ATraceOfTheOtherByteOrderIsRefused) {
   const std::string other = temporary(
       "other.trace", std::string{"trace full\nbyte_order "} + (little ? "big" : "little") +
                          "\npoll => 0 head 0 tail 0 lost 0 0 time 0\n");
-  const Ended ended = diff("--replay " + other);
+  const ProcessResult ended = diff("--replay " + other);
   EXPECT_EQ(ended.exit_code, 2) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("was recorded on a machine with the other byte order"));
 }
@@ -69,7 +69,7 @@ TEST(DiffReplayTest, ATraceThatShowsSomethingElseIsAViolation) {
   ASSERT_NE(at, std::string::npos) << text;
   text[at + 6] = '8';  // another data_head
   const std::string changed = temporary("changed.trace", text);
-  const Ended ended = diff("--replay " + changed + " --json");
+  const ProcessResult ended = diff("--replay " + changed + " --json");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
   const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "violated");
@@ -86,11 +86,11 @@ TEST_F(DiffLiveTest, AScriptOrCpuThatThisKernelCannotRunIsRefused) {
       {"output 1\n> at 1 output 1\n", "line 2: a nested step"},
   };
   for (const auto& [script, message] : cases) {
-    const Ended ended = diff("--script " + temporary("script", script));
+    const ProcessResult ended = diff("--script " + temporary("script", script));
     EXPECT_EQ(ended.exit_code, 2);
     EXPECT_THAT(ended.out, HasSubstr(message));
   }
-  const Ended cpu = diff("--cpu 4095 --scripts 1");
+  const ProcessResult cpu = diff("--cpu 4095 --scripts 1");
   EXPECT_EQ(cpu.exit_code, 2);
   EXPECT_THAT(cpu.out, HasSubstr("--cpu: this process may not run on CPU 4095: choose from "));
 }
@@ -99,7 +99,7 @@ TEST_F(DiffLiveTest, TooFewDescriptorsAreTheSystemsError) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
   int failed = 0;
   for (int files = 4; files < 64; ++files) {
-    const Ended ended = diff("--scripts 1", "prlimit --nofile=" + std::to_string(files));
+    const ProcessResult ended = diff("--scripts 1", "prlimit --nofile=" + std::to_string(files));
     if (ended.exit_code == 0) break;
     if (ended.out.find("perfring: ") == std::string::npos) continue;  // the program did not start
     EXPECT_EQ(ended.exit_code, 2) << files;
@@ -110,10 +110,10 @@ TEST_F(DiffLiveTest, TooFewDescriptorsAreTheSystemsError) {
 }
 
 TEST_F(DiffLiveTest, AScriptMayComeFromAFileOrAPipe) {
-  const Ended file = diff("--script " + temporary("right", "output 1\n"));
+  const ProcessResult file = diff("--script " + temporary("right", "output 1\n"));
   EXPECT_EQ(file.exit_code, 0) << file.out;
   EXPECT_THAT(file.out, HasSubstr("1 script, 1 step"));
-  const Ended pipe = diff("--script - --json", "echo output 1 |");
+  const ProcessResult pipe = diff("--script - --json", "echo output 1 |");
   EXPECT_EQ(pipe.exit_code, 0) << pipe.out;
   EXPECT_EQ(parsed(pipe.out)["verdict"], "holds");
 }
@@ -121,20 +121,20 @@ TEST_F(DiffLiveTest, AScriptMayComeFromAFileOrAPipe) {
 TEST_F(DiffLiveTest, ARecordedTraceReplaysWithoutADifference) {
   const std::string folder = temporary("traces");
   std::filesystem::remove_all(folder);
-  const Ended recorded = diff("--scripts 2 --seed 5 --steps 20 --record " + folder);
+  const ProcessResult recorded = diff("--scripts 2 --seed 5 --steps 20 --record " + folder);
   EXPECT_EQ(recorded.exit_code, 0) << recorded.out;
   EXPECT_THAT(recorded.out, AllOf(HasSubstr("2 traces recorded in " + folder),
                                   HasSubstr("diff --replay " + folder + "/seed-6.trace")));
-  const Ended replayed =
+  const ProcessResult replayed =
       diff("--replay " + folder + "/seed-5.trace --replay " + folder + "/seed-6.trace");
   EXPECT_EQ(replayed.exit_code, 0) << replayed.out;
   EXPECT_THAT(replayed.out, HasSubstr("equals the recorded kernel"));
-  const Ended joined = diff("--replay - --json", "cat " + folder + "/*.trace |");
+  const ProcessResult joined = diff("--replay - --json", "cat " + folder + "/*.trace |");
   EXPECT_EQ(joined.exit_code, 0) << joined.out;
   EXPECT_EQ(parsed(joined.out)["scripts"], 2);
-  const Ended piped = run_line("diff --script '" + temporary("# a one", "output 8\n") + "'" +
-                               " --record - | $PERFRING_RUN_UNDER " +
-                               std::getenv("PERFRING_BINARY") + " diff --replay -");
+  const ProcessResult piped = run_line("diff --script '" + temporary("# a one", "output 8\n") +
+                                       "'" + " --record - | $PERFRING_RUN_UNDER " +
+                                       std::getenv("PERFRING_BINARY") + " diff --replay -");
   EXPECT_EQ(piped.exit_code, 0) << piped.out;
   EXPECT_THAT(piped.out, HasSubstr("1 script, 1 step"));
 }
@@ -142,19 +142,20 @@ TEST_F(DiffLiveTest, ARecordedTraceReplaysWithoutADifference) {
 TEST_F(DiffLiveTest, FolderThatCannotBeMadeIsRefused) {
   const std::string parent = temporary("missing");
   std::filesystem::remove_all(parent);
-  const Ended missing = diff("--scripts 1 --record " + parent + "/folder");
+  const ProcessResult missing = diff("--scripts 1 --record " + parent + "/folder");
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_THAT(missing.out, AllOf(HasSubstr("cannot be created: No such file"),
                                  HasSubstr("give one whose parent exists")));
   EXPECT_FALSE(std::filesystem::exists(parent));
-  const Ended file = diff("--scripts 1 --record " + temporary("file", "x"));
+  const ProcessResult file = diff("--scripts 1 --record " + temporary("file", "x"));
   EXPECT_EQ(file.exit_code, 2);
   EXPECT_THAT(file.out, HasSubstr("cannot be created: Not a directory"));
 }
 
 TEST_F(DiffLiveTest, AnInterruptIsNoPass) {
   for (const char* signal : {"INT", "TERM"}) {
-    const Ended ended = run_line_until(signal, "diff --scripts 1000000000 --json 2>/dev/null");
+    const ProcessResult ended =
+        run_line_until(signal, "diff --scripts 1000000000 --json 2>/dev/null");
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
     const auto json = parsed(ended.out);
     EXPECT_EQ(json["interrupted"], true);
@@ -172,17 +173,17 @@ class ConformLiveTest : public PerfringTest {
     if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
     if (live::require_live_kernel()) PerfringTest::SetUp();
   }
-  Ended conform(std::vector<std::string> arguments) {
+  ProcessResult conform(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"conform", "--live"});
     return run(arguments);
   }
   static std::string subject(const char* name) {
-    return std::filesystem::absolute(of_environment(name)).string();
+    return std::filesystem::absolute(environment_variable(name)).string();
   }
 };
 
 TEST_F(ConformLiveTest, PerfringIsRightInEachPlayableCase) {
-  const Ended ended =
+  const ProcessResult ended =
       conform({"--json", "--", subject("PERFRING_SUBJECT"), "{pages}", "{wakeup_watermark}",
                "{wakeup_events}", "{sample_type}", "{sample_id_all}"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
@@ -197,7 +198,7 @@ TEST_F(ConformLiveTest, LibbpfFailsAsItDoesOnTheSimulatedKernel) {
                                       "oversize-65525 garbage\noversize-65540 garbage\n"
                                       "oversize-near-the-end out of bounds\n"
                                       "while-registering loses\nregistering-full loses\n");
-  const Ended ended =
+  const ProcessResult ended =
       conform({"--known", known, "--only", "three-sizes", "straddle-8", "lost-many", "lost-paused",
                "oversize-65525", "oversize-65540", "oversize-near-the-end", "while-registering",
                "registering-full", "--", subject("LIBBPF_SUBJECT"), "{pages}"});
@@ -209,8 +210,9 @@ TEST_F(ConformLiveTest, LibbpfFailsAsItDoesOnTheSimulatedKernel) {
 TEST_F(ConformLiveTest, BpftoolFloodsOnTheSecondOfTwoRings) {
   const std::string bpftool = "/usr/sbin/bpftool";
   if (!std::filesystem::exists(bpftool)) GTEST_SKIP() << "bpftool: ci/setup conform";
-  const Ended ended = conform({"--reader", "bpftool", "--only", "oversize-overwrites",
-                               "sample-time", "--", bpftool, "-j", "map", "event_pipe", "id", "1"});
+  const ProcessResult ended =
+      conform({"--reader", "bpftool", "--only", "oversize-overwrites", "sample-time", "--", bpftool,
+               "-j", "map", "event_pipe", "id", "1"});
   EXPECT_THAT(ended.out, HasSubstr("1 right, 1 floods")) << ended.err;
 }
 
@@ -223,15 +225,15 @@ TEST_F(ConformLiveTest, AFaultyConsumerIsFound) {
       {"disabled", "not run: it left its event disabled"},
   };
   for (const auto& [how, outcome] : ways) {
-    const Ended ended = conform({"--only", "lost-one", "--", program, how, "{pages}"});
+    const ProcessResult ended = conform({"--only", "lost-one", "--", program, how, "{pages}"});
     EXPECT_THAT(ended.out, HasSubstr(outcome)) << how << ended.err;
   }
 }
 
 TEST_F(ConformLiveTest, WithoutPrivilegesNoCaseIsRun) {
   if (::geteuid() != 0) GTEST_SKIP() << "to drop privileges needs some";
-  const Ended ended = run({"conform", "--live", "--only", "one-record", "--", "/bin/true"},
-                          {"/usr/bin/setpriv", "--bounding-set=-all"});
+  const ProcessResult ended = run({"conform", "--live", "--only", "one-record", "--", "/bin/true"},
+                                  {"/usr/bin/setpriv", "--bounding-set=-all"});
   EXPECT_EQ(ended.exit_code, 3) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("one-record  reachable  not run: no privilege for"));
 }
@@ -323,7 +325,7 @@ TEST_F(ConformLiveTest, EmulatedWaitsReportWhatThisKernelReports) {
       std::vector<std::string> words{"conform", "--only", "around-the-ring"};
       if (!live.empty()) words.push_back(live);
       words.insert(words.end(), {"--", "/usr/bin/python3", "-c", kWaits, sequence, file});
-      const Ended ended = run(words);
+      const ProcessResult ended = run(words);
       return ended.out.find(" is not emulated") == std::string::npos ? contents(file) : ended.out;
     };
     const std::string simulated = outcome("");

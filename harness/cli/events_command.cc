@@ -88,9 +88,9 @@ std::vector<std::pair<std::string, Event>> all() {
 std::string why_not(const Event& each) {
   event::Request request{.events = {each}};
   if (!each.is_system_wide()) request.target = event::this_thread();
-  const auto made = event::plan(request);
-  if (!made) return made.error().says;
-  event::OpenArgs args = made->steps.front().args;
+  const auto planned = event::plan(request);
+  if (!planned) return planned.error().says;
+  event::OpenArgs args = planned->steps.front().args;
   const bool may_exclude = each.kernel() == event::Kernel::IfAllowed;
   const bool is_cheap = args.attr.type != PERF_TYPE_TRACEPOINT &&
                         each.kind() != event::Kind::Kprobe && each.kind() != event::Kind::Kretprobe;

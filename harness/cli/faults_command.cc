@@ -66,10 +66,10 @@ bool read_report(const os::Fd& reads, const std::atomic<bool>& stop, std::string
     pollfd fd{reads.get(), POLLIN, 0};
     if (::poll(&fd, 1, 100) <= 0) continue;
     char piece[4096];
-    const ssize_t got = ::read(reads.get(), piece, sizeof(piece));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return true;
-    text.append(piece, static_cast<std::size_t>(got));
+    const ssize_t length = ::read(reads.get(), piece, sizeof(piece));
+    if (length < 0 && errno == EINTR) continue;
+    if (length <= 0) return true;
+    text.append(piece, static_cast<std::size_t>(length));
   }
   return false;
 }
@@ -151,11 +151,11 @@ CellVerdict judge(const faults::Expected& expected, const FoundFault& found) {
     return is_found(expected) ? CellVerdict::Missed : CellVerdict::NotSeen;
   }
   const auto* const some = std::get_if<faults::OneOf>(&expected);
-  const bool as_said =
+  const bool as_expected =
       some != nullptr ? is_one_of(found.as, *some) : found.as == in_words(expected);
   // AddressSanitizer may end the run before any invariant is checked.
   const bool sanitized = found.as == kSanitizerReport && is_found(expected);
-  return as_said || sanitized ? CellVerdict::Found : CellVerdict::FoundOtherwise;
+  return as_expected || sanitized ? CellVerdict::Found : CellVerdict::FoundOtherwise;
 }
 
 CellVerdict judge_unplanted(const faults::Expected& expected) {

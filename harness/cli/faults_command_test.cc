@@ -102,12 +102,12 @@ TEST(FaultVerdictTest, OneWrongCellMeansViolation) {
   EXPECT_EQ(verdict({}, false), Verdict::NotShown);
 }
 
-Ended run(const std::string& arguments) {
+ProcessResult run(const std::string& arguments) {
   return run_line("faults " + arguments);
 }
 
 TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
-  const Ended ended = run("no_smp_wmb tail_behind --harness scripts");
+  const ProcessResult ended = run("no_smp_wmb tail_behind --harness scripts");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("tail_honest"), HasSubstr("(in order): one thread"),
                                HasSubstr("Found 1 time, held as expected 0 times, undetectable 1 "
@@ -116,7 +116,7 @@ TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
 }
 
 TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
-  const Ended ended = run("publishes_off_the_grid --harness scripts --json");
+  const ProcessResult ended = run("publishes_off_the_grid --harness scripts --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   const auto json = parsed(ended.out.substr(ended.out.find('{')));
   EXPECT_EQ(json["verdict"], "holds");
@@ -128,7 +128,8 @@ TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
 }
 
 TEST(FaultsCommandTest, AKernelsFaultDiffersFromTheRecordedKernel) {
-  const Ended ended = run("space_off_by_8 publishes_first tail_ahead --harness diff --json");
+  const ProcessResult ended =
+      run("space_off_by_8 publishes_first tail_ahead --harness diff --json");
   const auto json = parsed(ended.out.substr(ended.out.find('{')));
   if (std::endian::native != std::endian::little) {
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
@@ -145,14 +146,14 @@ TEST(FaultsCommandTest, AKernelsFaultDiffersFromTheRecordedKernel) {
 }
 
 TEST(FaultsCommandTest, AFaultThatIsNotPlantedShowsNothing) {
-  const Ended ended = run("distance_modulo --harness scripts");
+  const ProcessResult ended = run("distance_modulo --harness scripts");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("(model's own)"), HasSubstr("not planted 1 time")));
 }
 
 #ifndef STRESS_TEST_UNDER_TSAN
 TEST(FaultsCommandTest, ThreadSanitizersColumnIsNotRunWithoutIt) {
-  const Ended ended = run("no_smp_wmb --harness tsan");
+  const ProcessResult ended = run("no_smp_wmb --harness tsan");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out,
               AllOf(HasSubstr("not run, tsan: this build has no "),
@@ -162,7 +163,7 @@ TEST(FaultsCommandTest, ThreadSanitizersColumnIsNotRunWithoutIt) {
 
 TEST(FaultsCommandTest, AnInterruptEndsItWithWhatThereIs) {
   for (const char* signal : {"INT", "TERM"}) {
-    const Ended ended = run_line_until(signal, "faults");
+    const ProcessResult ended = run_line_until(signal, "faults");
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
     EXPECT_THAT(ended.out, AllOf(HasSubstr("no_control_dependency"),
                                  HasSubstr("Not shown: interrupted before the end")));
@@ -170,7 +171,7 @@ TEST(FaultsCommandTest, AnInterruptEndsItWithWhatThereIs) {
 }
 
 TEST(FaultsCommandTest, TheListHasTheCatalogue) {
-  const Ended ended = run("--list");
+  const ProcessResult ended = run("--list");
   EXPECT_EQ(ended.exit_code, 0);
   const auto json = parsed(run("--list --json").out);
   EXPECT_EQ(json["faults"].size(), faults::catalogue().size());
@@ -189,7 +190,7 @@ TEST(FaultsCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--bogus", "--bogus"},
   };
   for (const auto& [arguments, message] : cases) {
-    const Ended ended = run(arguments);
+    const ProcessResult ended = run(arguments);
     EXPECT_EQ(ended.exit_code, 2) << arguments;
     EXPECT_THAT(ended.out, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
   }

@@ -227,19 +227,19 @@ int run_command(const DecodeOptions& options) {
   if (read.vectors.empty() && read.refused.empty()) {
     return fail(fmt::format("FILE: {} has no record", name));
   }
-  std::string said;
+  std::string output;
   int code = kHolds;
   if (read.vectors.empty()) return fail_of(read.refused, name);
   if (options.check) {
     const Check check{read};
-    said = options.json ? check.json() : check.table();
+    output = options.json ? check.json() : check.table();
     code = exit_code(check.conclusion().verdict);
   } else {
     for (const Vector& vector : read.vectors) {
-      said += options.json ? record::line_of(record::decoded(vector)) : text_of(vector);
+      output += options.json ? record::line_of(record::decoded(vector)) : text_of(vector);
     }
   }
-  const int delivered = deliver(said, code, options.check ? "the verdict" : "the records");
+  const int delivered = deliver(output, code, options.check ? "the verdict" : "the records");
   if (delivered != code || read.refused.empty()) return delivered;
   const int failed = fail_of(read.refused, name);
   return code == kViolated ? code : failed;

@@ -37,7 +37,7 @@ class DecodeCommandTest : public PerfringTest {
     PerfringTest::SetUp();
   }
   // Decodes a file with this text.
-  Ended decode(const std::string& text, std::vector<std::string> arguments = {}) {
+  ProcessResult decode(const std::string& text, std::vector<std::string> arguments = {}) {
     arguments.insert(arguments.begin(), {"decode", temporary("decode_command_test", text)});
     return run(arguments);
   }
@@ -45,13 +45,13 @@ class DecodeCommandTest : public PerfringTest {
 };
 
 TEST_F(DecodeCommandTest, TheGenuineRecordsAreAsKnown) {
-  const Ended ended = run({"decode", vectors(), "--check"});
+  const ProcessResult ended = run({"decode", vectors(), "--check"});
   EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
   EXPECT_NE(ended.out.find("122 records, 964 values compared"), std::string::npos) << ended.out;
 }
 
 TEST_F(DecodeCommandTest, JsonIsAnObjectALineByTheUapisNames) {
-  const Ended ended = run({"decode", "--json", vectors()});
+  const ProcessResult ended = run({"decode", "--json", vectors()});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   std::istringstream lines{ended.out};
   std::size_t count = 0;
@@ -68,24 +68,25 @@ TEST_F(DecodeCommandTest, JsonIsAnObjectALineByTheUapisNames) {
 }
 
 TEST_F(DecodeCommandTest, TextIsARecordALine) {
-  const Ended ended = decode(kLost);
+  const ProcessResult ended = decode(kLost);
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(ended.out, "lost: LOST misc 0x0 size 24: id 5, lost 7\n");
 }
 
 TEST_F(DecodeCommandTest, StdinIsReadForADash) {
-  const Ended ended = shell("printf '%s' '" + std::string{kLost} + "' | $PERFRING decode -");
+  const ProcessResult ended =
+      shell("printf '%s' '" + std::string{kLost} + "' | $PERFRING decode -");
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(ended.out, "lost: LOST misc 0x0 size 24: id 5, lost 7\n");
 }
 
 TEST_F(DecodeCommandTest, CheckExits1IfValueDiffers) {
   const std::string wrong = with(kLost, "\"0x7\"", "8");
-  const Ended ended = decode(wrong, {"--check"});
+  const ProcessResult ended = decode(wrong, {"--check"});
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_NE(ended.out.find("lost: lost is known to be 8, decoded as 7\n"), std::string::npos)
       << ended.out;
-  const Ended as_json = decode(wrong, {"--check", "--json"});
+  const ProcessResult as_json = decode(wrong, {"--check", "--json"});
   EXPECT_EQ(as_json.exit_code, 1);
   const Json outcome = parsed(as_json.out);
   EXPECT_EQ(outcome["verdict"], "violated");
@@ -101,14 +102,14 @@ TEST_F(DecodeCommandTest, CheckFailsIfTheLinesTypeIsNotTheHeaders) {
 
 TEST_F(DecodeCommandTest, MalformedRecordCountsAsDifference) {
   const std::string cut = with(kLost, "1800", "1000");
-  const Ended ended = decode(cut, {"--json"});
+  const ProcessResult ended = decode(cut, {"--json"});
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_EQ(parsed(ended.out)["malformed"], "lost");
   EXPECT_EQ(decode(cut, {"--check"}).exit_code, 1);
 }
 
 TEST_F(DecodeCommandTest, FieldMissingFromRecordIsNotCompared) {
-  const Ended ended = decode(with(kLost, "\"id\": 5", "\"colour\": 5"), {"--check"});
+  const ProcessResult ended = decode(with(kLost, "\"id\": 5", "\"colour\": 5"), {"--check"});
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_NE(ended.out.find("colour is known, but not in the record"), std::string::npos);
 }
@@ -121,7 +122,7 @@ TEST_F(DecodeCommandTest, CheckExits3IfTheLineNamesNoKnownField) {
 // A comparison of the line's type does not count: it is not a known field.
 TEST_F(DecodeCommandTest, CheckExits3IfNoKnownFieldIsInTheRecords) {
   const std::string absent = with(kLost, R"({"id": 5, "lost": "0x7"})", R"({"colour": 5})");
-  const Ended ended = decode(absent, {"--check"});
+  const ProcessResult ended = decode(absent, {"--check"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("no known field of the records could be compared"));
   EXPECT_EQ(parsed(decode(absent, {"--check", "--json"}).out)["verdict"], "not shown");
@@ -129,13 +130,13 @@ TEST_F(DecodeCommandTest, CheckExits3IfNoKnownFieldIsInTheRecords) {
 
 TEST_F(DecodeCommandTest, UnreadableLineDoesNotStopDecoding) {
   const std::string text = std::string{kLost} + "\nnonsense\n" + kLost + "\n{}\n";
-  const Ended ended = decode(text);
+  const ProcessResult ended = decode(text);
   EXPECT_EQ(ended.exit_code, 2);
   const std::string line = "lost: LOST misc 0x0 size 24: id 5, lost 7\n";
   EXPECT_EQ(ended.out, line + line);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("line 2: it is not JSON\n"),
                                HasSubstr("line 4: field 'name' is missing or empty\n")));
-  const Ended checked = decode(text, {"--check"});
+  const ProcessResult checked = decode(text, {"--check"});
   EXPECT_EQ(checked.exit_code, 2);
   EXPECT_THAT(checked.out, HasSubstr("2 records, 8 values compared"));
   EXPECT_THAT(checked.out, HasSubstr("2 lines could not be read"));
@@ -150,7 +151,7 @@ TEST_F(DecodeCommandTest, ForeignByteOrderIsRefusedWithAdvice) {
   const std::string pipe{"2ELIFREP\0\0\0\0\0\0\0\x10", 16};
   const std::string file = std::string{"2ELIFREP\0\0\0\0\0\0\0\x68", 16} + std::string(200, '\0');
   for (const std::string& each : {pipe, file}) {
-    const Ended ended = decode(each);
+    const ProcessResult ended = decode(each);
     EXPECT_EQ(ended.exit_code, 2);
     EXPECT_THAT(ended.err, AllOf(HasSubstr("recorded on a machine with the other byte order"),
                                  HasSubstr("decode it on such a machine, or print it here")));
@@ -162,7 +163,7 @@ TEST_F(DecodeCommandTest, NamesCannotActOnATerminal) {
   const std::string escape = with(kLost, "\"name\": \"lost\"", R"("name": "a\u001b[2J\nb")");
   for (const std::vector<std::string>& mode :
        {std::vector<std::string>{}, {"--json"}, {"--check"}, {"--check", "--json"}}) {
-    const Ended ended = decode(escape, mode);
+    const ProcessResult ended = decode(escape, mode);
     EXPECT_EQ(ended.out.find('\x1b'), std::string::npos) << ended.out;
   }
   EXPECT_EQ(decode(escape).out.find('\n'), decode(escape).out.size() - 1);
@@ -184,7 +185,7 @@ TEST_F(DecodeCommandTest, AFileOfAnotherFormIsRefusedWithItsLine) {
       {R"({"name": "n", "bytes": "00", "attr": {}, "arch": "s390x big endian"})", "byte order"},
       {" \n\n", "has no record"}};
   for (const auto& [text, why] : refused) {
-    const Ended ended = decode(text);
+    const ProcessResult ended = decode(text);
     EXPECT_EQ(ended.exit_code, 2) << text;
     EXPECT_NE(ended.err.find(why), std::string::npos) << text << "\n" << ended.err;
   }
@@ -192,7 +193,7 @@ TEST_F(DecodeCommandTest, AFileOfAnotherFormIsRefusedWithItsLine) {
 
 TEST_F(DecodeCommandTest, AMissingOrUnreadableFileIsRefused) {
   EXPECT_EQ(run({"decode"}).exit_code, 2);
-  const Ended ended = run({"decode", "/nonexistent"});
+  const ProcessResult ended = run({"decode", "/nonexistent"});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_NE(ended.err.find("FILE: '/nonexistent' cannot be read"), std::string::npos) << ended.err;
 }
@@ -201,9 +202,10 @@ TEST_F(DecodeCommandTest, AnAttrOfBytesIsTakenWhereThereIsNoOther) {
   std::string attr(2 * 144, '0');
   attr.replace(2 * 24, 2, "04");  // sample_type TIME
   attr.replace(2 * 42, 2, "04");  // sample_id_all: bit 18 of flags
-  const Ended ended = decode(R"({"name": "n", "known": {"sid_time": 9}, "attr_hex": ")" + attr +
-                                 R"(", "bytes": "0e000000000010000900000000000000"})",
-                             {"--check"});
+  const ProcessResult ended =
+      decode(R"({"name": "n", "known": {"sid_time": 9}, "attr_hex": ")" + attr +
+                 R"(", "bytes": "0e000000000010000900000000000000"})",
+             {"--check"});
   EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
 }
 
@@ -222,13 +224,14 @@ class InspectCommandTest : public PerfringTest {
 
 TEST_F(InspectCommandTest, ACaseOfTheVectorsIsExplained) {
   const std::string vectors = std::getenv("CASES");
-  const Ended ended = run({"inspect", vectors, "--case", "size-0"});
+  const ProcessResult ended = run({"inspect", vectors, "--case", "size-0"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("data_tail 0x0, data_head 0x60: 96 bytes unread"),
                                HasSubstr("0x0 (at 0) 32 bytes: SAMPLE"),
                                HasSubstr("header.size 0: not a multiple of 8"),
                                HasSubstr("data_tail moves to 0x60")));
-  const Ended second = run({"inspect", vectors, "--case", "turns", "--turn", "2", "--json"});
+  const ProcessResult second =
+      run({"inspect", vectors, "--case", "turns", "--turn", "2", "--json"});
   const Json outcome = parsed(second.out);
   EXPECT_EQ(outcome["data_tail"], 32);
   EXPECT_EQ(outcome["records"].size(), 2U);
@@ -237,11 +240,11 @@ TEST_F(InspectCommandTest, ACaseOfTheVectorsIsExplained) {
 
 TEST_F(InspectCommandTest, RawImageOrFuzzerInputIsExplained) {
   const std::string lost{"\2\0\0\0\0\0\x18\0\1\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0", 24};
-  const Ended raw = run({"inspect", temporary("image", image(24, lost))});
+  const ProcessResult raw = run({"inspect", temporary("image", image(24, lost))});
   EXPECT_EQ(raw.exit_code, 0) << raw.err;
   EXPECT_THAT(raw.out, HasSubstr("LOST misc 0x0 size 24: id 1, lost 7"));
   const std::string positions{"\0\0\0\0\0\0\0\0\0\x18\0\0\0\0\0\0\0", 17};
-  const Ended fuzz = run({"inspect", "--fuzz", temporary("fuzz", positions + lost)});
+  const ProcessResult fuzz = run({"inspect", "--fuzz", temporary("fuzz", positions + lost)});
   EXPECT_EQ(fuzz.exit_code, 0) << fuzz.err;
   EXPECT_THAT(fuzz.out, HasSubstr("LOST misc 0x0 size 24: id 1, lost 7"));
 }
@@ -253,15 +256,15 @@ TEST_F(InspectCommandTest, SamplesOfOtherTypesAreDecodedWhereThatIsSaid) {
   std::string bad = good;
   bad[16] = 5;
   const std::string file = temporary("image", image(48, good + bad));
-  const Ended said = run({"inspect", file, "--sample-type", "TIME|RAW"});
-  EXPECT_EQ(said.exit_code, 0) << said.err;
-  EXPECT_THAT(said.out, AllOf(HasSubstr("size 24: time 7, raw {size 4, data 61626364}"),
-                              HasSubstr("the sample has no room for raw"),
-                              Not(HasSubstr("assumed to have only RAW"))));
+  const ProcessResult result = run({"inspect", file, "--sample-type", "TIME|RAW"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("size 24: time 7, raw {size 4, data 61626364}"),
+                                HasSubstr("the sample has no room for raw"),
+                                Not(HasSubstr("assumed to have only RAW"))));
   EXPECT_THAT(
       run({"inspect", file}).out,
       HasSubstr("samples are assumed to have only RAW: the ring does not contain their type"));
-  const Ended refused = run({"inspect", file, "--sample-type", "COLOUR"});
+  const ProcessResult refused = run({"inspect", file, "--sample-type", "COLOUR"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("--sample-type: "));
   const std::string vectors = std::getenv("CASES");
@@ -270,7 +273,8 @@ TEST_F(InspectCommandTest, SamplesOfOtherTypesAreDecodedWhereThatIsSaid) {
 }
 
 TEST_F(InspectCommandTest, ARingIsDrawn) {
-  const Ended ended = run({"inspect", std::getenv("CASES"), "--case", "straddle-8", "--svg", "-"});
+  const ProcessResult ended =
+      run({"inspect", std::getenv("CASES"), "--case", "straddle-8", "--svg", "-"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("<svg "), HasSubstr("data_tail 0xff8"),
                                HasSubstr("0xff8: 64 bytes, sample"), HasSubstr("</svg>")));
@@ -292,7 +296,7 @@ TEST_F(InspectCommandTest, AFileThatHoldsNoRingIsRefused) {
   for (const auto& [arguments, why] : refused) {
     std::vector<std::string> all{"inspect"};
     all.insert(all.end(), arguments.begin(), arguments.end());
-    const Ended ended = run(all);
+    const ProcessResult ended = run(all);
     EXPECT_EQ(ended.exit_code, 2) << why;
     EXPECT_THAT(ended.err, HasSubstr(why));
   }

@@ -10,7 +10,7 @@ namespace {
 
 int parse_and_run(int argc, char** argv) {
   const auto parsed = parse_command_line(argc, argv);
-  if (const auto* const answer = std::get_if<Answer>(&parsed)) return give(*answer);
+  if (const auto* const answer = std::get_if<Answer>(&parsed)) return print_answer(*answer);
   return std::visit([](const auto& options) { return run_command(options); },
                     std::get<Command>(parsed));
 }

@@ -6,7 +6,7 @@ namespace perfring::cli {
 namespace {
 
 struct Words {
-  std::string_view librarys;
+  std::string_view library;
   std::string_view options;
 };
 
@@ -37,14 +37,14 @@ constexpr Words kWords[] = {
 
 }  // namespace
 
-std::string in_options(std::string said) {
+std::string to_option_words(std::string text) {
   for (const Words& each : kWords) {
-    for (std::size_t at = 0; (at = said.find(each.librarys, at)) != std::string::npos;) {
-      said.replace(at, each.librarys.size(), each.options);
+    for (std::size_t at = 0; (at = text.find(each.library, at)) != std::string::npos;) {
+      text.replace(at, each.library.size(), each.options);
       at += each.options.size();
     }
   }
-  return said;
+  return text;
 }
 
 }  // namespace perfring::cli

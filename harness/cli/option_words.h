@@ -7,7 +7,7 @@ namespace perfring::cli {
 
 // Translates a message of the library about events: replaces the library functions that it names by
 // options, event names and commands.
-std::string in_options(std::string said);
+std::string to_option_words(std::string text);
 
 }  // namespace perfring::cli
 

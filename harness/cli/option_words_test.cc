@@ -32,7 +32,7 @@ TEST(OptionWordsTest, NoAdviceOfTheLibrarysNamesItsFunctions) {
   const std::regex of_the_library{
       "[a-z_]+\\(\\)|\\(\\{|\\b(Counter|Sampler|Group|OverwritableRing|PerfEventArray|RingSet|"
       "longest_wait|batch)\\b"};
-  std::stringstream files{of_environment("EVENT_SOURCES")};
+  std::stringstream files{environment_variable("EVENT_SOURCES")};
   std::size_t looked_at = 0;
   std::size_t changed = 0;
   for (std::string file; files >> file;) {
@@ -42,10 +42,10 @@ TEST(OptionWordsTest, NoAdviceOfTheLibrarysNamesItsFunctions) {
     }
     std::istringstream texts{texts_of(file)};
     for (std::string text; std::getline(texts, text); ++looked_at) {
-      const std::string said = in_options(text);
-      changed += said != text ? 1 : 0;
-      if (said.find("execve()") != std::string::npos) continue;  // a system call
-      EXPECT_FALSE(std::regex_search(said, of_the_library)) << file << ": " << said;
+      const std::string reworded = to_option_words(text);
+      changed += reworded != text ? 1 : 0;
+      if (reworded.find("execve()") != std::string::npos) continue;  // a system call
+      EXPECT_FALSE(std::regex_search(reworded, of_the_library)) << file << ": " << reworded;
     }
   }
   EXPECT_GE(looked_at, 500U);
@@ -53,10 +53,10 @@ TEST(OptionWordsTest, NoAdviceOfTheLibrarysNamesItsFunctions) {
 }
 
 TEST(OptionWordsTest, FunctionsBecomeOptions) {
-  EXPECT_EQ(in_options("choose: watch system(); or watch system()"),
+  EXPECT_EQ(to_option_words("choose: watch system(); or watch system()"),
             "choose: watch all tasks (-a); or watch all tasks (-a)");
-  EXPECT_EQ(in_options("use another one (or_else())"), "use another one");
-  EXPECT_EQ(in_options("raise the limit (ulimit -n)"), "raise the limit (ulimit -n)");
+  EXPECT_EQ(to_option_words("use another one (or_else())"), "use another one");
+  EXPECT_EQ(to_option_words("raise the limit (ulimit -n)"), "raise the limit (ulimit -n)");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class PerfReadsTest : public PerfringTest {
     return {"/usr/bin/unshare", "--mount", "/bin/sh", "-c",
             "mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; exec \"$0\" \"$@\""};
   }
-  Ended shell_with_tracefs(const std::string& line) {
+  ProcessResult shell_with_tracefs(const std::string& line) {
     auto words = with_tracefs();
     words.insert(words.end(), {"/bin/sh", "-c", line});
     return run_child(words);
@@ -58,14 +58,14 @@ bool is_of_linux(int major, int minor) {
 // of each type, and the records with a callchain or raw bytes.
 void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, Counts& counts,
                                       const std::string& by, std::size_t begin) {
-  const Ended decoded = run({"decode", "--json", file});
+  const ProcessResult decoded = run({"decode", "--json", file});
   ASSERT_EQ(decoded.exit_code, 0) << decoded.err;
-  const Ended printed = shell("perf " + by + " -D -i " + file);
+  const ProcessResult printed = shell("perf " + by + " -D -i " + file);
   auto by_perf = read_by_perf(printed.out);
   std::vector<Json> records;
   for (const std::string& line : lines_of(decoded.out)) records.push_back(parsed(line));
   const std::set<Number> ids = ids_of(printed.out);
-  if (std::ranges::any_of(records, [&](const Json& each) { return has_anothers_id(each, ids); })) {
+  if (std::ranges::any_of(records, [&](const Json& each) { return has_foreign_id(each, ids); })) {
     GTEST_SKIP() << "a sample has the id of an event that another program has opened meanwhile "
                     "(R25), and perf 6.1 reads no further: 'failed to process type: 9'";
   }
@@ -87,7 +87,7 @@ void PerfReadsTest::compare_with_perf(const std::string& file, unsigned period, 
       ++counts["perf's own"];
       continue;
     }
-    ASSERT_EQ(in_perfs_words(record, period), perfs);
+    ASSERT_EQ(in_perf_words(record, period), perfs);
     ++counts[record["record"]];
     counts["callchain"] += record.contains("callchain");
     counts["raw"] += record.contains("raw");
@@ -101,7 +101,7 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
   const std::string script =
       "for i in 1 2 3 4 5 6 7 8 9 10; do true | cat; done; sleep 0.01; unshare -n true; " +
       command({}).front() + " --seconds 0.01";
-  Ended ended{};
+  ProcessResult ended{};
   // On a busy machine the rings overflow.
   for (int tries = 0; tries < 10 && ended.err.find(" 0 lost") == std::string::npos; ++tries) {
     ended = run(
@@ -122,8 +122,9 @@ TEST_F(PerfReadsTest, PerfReadsTheSameFieldsOutOfItsFile) {
   }
   EXPECT_GT(counts["callchain"], 100U);
   // perf prints the names of the tracepoint and of its fields.
-  const Ended traced = shell("perf script -F event,trace -i " + file +
-                             " 2>/dev/null | grep -c 'sched:sched_switch:.* prev_pid=.* ==> '");
+  const ProcessResult traced =
+      shell("perf script -F event,trace -i " + file +
+            " 2>/dev/null | grep -c 'sched:sched_switch:.* prev_pid=.* ==> '");
   EXPECT_GT(counts["raw"], 20U);
   EXPECT_EQ(traced.out, std::to_string(counts["raw"]) + "\n");
 }
@@ -139,7 +140,7 @@ TEST_F(PerfReadsTest, ReadsSamplesWithIdsOfAnotherProgram) {
     std::filesystem::remove(others);
     // The other program starts when the first file exists, and both end after some switches. Not
     // page-faults: a compiler on the same machine has 100 000 of them each second.
-    const Ended ended =
+    const ProcessResult ended =
         shell(std::string{"$PERFRING record -a -e context-switches "} +
               (is_one ? "" : "-e cpu-migrations ") + "--seconds 20 -o " + file +
               " & own=$!; until [ -s " + file + " ]; do sleep 0.01; done; " +
@@ -171,7 +172,7 @@ TEST_F(PerfReadsTest, OverlongKernelRecordsAreCorrected) {
   std::filesystem::remove(file);
   std::filesystem::remove(others);
   const std::string record = "$PERFRING record -a -e changes:symbols,programs --seconds 20 -o ";
-  const Ended ended =
+  const ProcessResult ended =
       shell(record + file + " & own=$!; until [ -s " + file + " ]; do sleep 0.01; done; " + record +
             others + " & other=$!; until [ -s " + others + " ]; do sleep 0.01; done; " +
             "$PERFRING --seconds 0.1 >/dev/null; kill $own $other; wait");
@@ -199,17 +200,17 @@ TEST_F(PerfReadsTest, PerfKnowsWhatExistedBeforeRecording) {
         Program{"exec dd if=/dev/zero of=/dev/null bs=64k", "dd", "([kernel.kallsyms])", "-a"},
         Program{"exec sleep 9", "dd", "([kernel.kallsyms])",
                 "-- timeout 1 dd if=/dev/zero of=/dev/null bs=64k"}}) {
-    const Ended ended = shell("sh -c '" + std::string{command_line} + "' & pid=$!; sleep 0.1; " +
-                              command({}).front() + " record -e cpu-clock --seconds 1 -o " + file +
-                              " " + recorded + "; kill $pid");
+    const ProcessResult ended = shell(
+        "sh -c '" + std::string{command_line} + "' & pid=$!; sleep 0.1; " + command({}).front() +
+        " record -e cpu-clock --seconds 1 -o " + file + " " + recorded + "; kill $pid");
     Counts counts;
     ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 10101010, counts)) << ended.err;
     if (IsSkipped()) return;
     for (const char* const type : {"SAMPLE", "COMM", "FORK", "MMAP", "MMAP2"}) {
       EXPECT_GT(counts[type], 0U) << name << " " << type << " " << ended.err;
     }
-    const Ended named = shell("perf script -F comm,ip,dso -i " + file + " 2>&1 | grep '^ *" +
-                              std::string{name} + " '");
+    const ProcessResult named = shell("perf script -F comm,ip,dso -i " + file +
+                                      " 2>&1 | grep '^ *" + std::string{name} + " '");
     EXPECT_NE(named.out.find(code), std::string::npos) << named.out;
     EXPECT_EQ(named.out.find("[unknown]"), std::string::npos) << named.out;
   }
@@ -217,8 +218,9 @@ TEST_F(PerfReadsTest, PerfKnowsWhatExistedBeforeRecording) {
 
 TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
   const std::string file = temporary("record_command_test_perf.data");
-  const Ended ended = shell("perf record -q -a -g -c 20 -e page-faults -e context-switches -o " +
-                            file + " -- sh -c 'for i in 1 2 3 4 5; do true | cat; done' 2>&1");
+  const ProcessResult ended =
+      shell("perf record -q -a -g -c 20 -e page-faults -e context-switches -o " + file +
+            " -- sh -c 'for i in 1 2 3 4 5; do true | cat; done' 2>&1");
   ASSERT_EQ(ended.exit_code, 0) << ended.out;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 20, counts));
@@ -234,8 +236,9 @@ TEST_F(PerfReadsTest, AFileOfPerfRecordIsDecodedAsPerfDoes) {
 // pages each), all rings have been drained; then the script causes a fault on each CPU.
 TEST_F(PerfReadsTest, PerfReadsTheLostRecordsOfAStoppedRecorder) {
   const std::string file = temporary("perf_reads_test_lost.data");
-  const Ended ended = run({"record", "-g", "-e", "page-faults", "-o", file, "--", "/bin/sh", "-c",
-                           R"(faults() {
+  const ProcessResult ended =
+      run({"record", "-g", "-e", "page-faults", "-o", file, "--", "/bin/sh", "-c",
+           R"(faults() {
                                 for cpu in $(seq 0 $(($(nproc --all) - 1))); do
                                   taskset -c $cpu true 2>&-
                                 done
@@ -246,7 +249,7 @@ TEST_F(PerfReadsTest, PerfReadsTheLostRecordsOfAStoppedRecorder) {
                               kill -CONT $PPID
                               while [ $(stat -c %s "$0") -le $all ]; do faults; done
                               faults)",
-                           file});
+           file});
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
@@ -260,9 +263,10 @@ TEST_F(PerfReadsTest, PerfReadsChangesOnAllCpus) {
   const std::string folder = shell("grep -m1 ' cgroup2 ' /proc/mounts | cut -d' ' -f2").out;
   const std::string group =
       folder.substr(0, folder.find('\n')) + "/perf_reads_test_" + std::to_string(::getpid());
-  const Ended ended = shell("$PERFRING record -a -e changes:switches,cgroups --seconds 0.3 -o " +
-                            file + " & pid=$!; while kill -0 $pid 2>/dev/null; do mkdir " + group +
-                            "; rmdir " + group + "; sleep 0.05; done; wait $pid");
+  const ProcessResult ended =
+      shell("$PERFRING record -a -e changes:switches,cgroups --seconds 0.3 -o " + file +
+            " & pid=$!; while kill -0 $pid 2>/dev/null; do mkdir " + group + "; rmdir " + group +
+            "; sleep 0.05; done; wait $pid");
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts));
@@ -276,7 +280,7 @@ TEST_F(PerfReadsTest, PerfReadsChangesOnAllCpus) {
 // perf itself counts lost samples, and writes them at the end of its file.
 TEST_F(PerfReadsTest, LostSamplesOfPerfRecordAreDecodedAsPerfDoes) {
   const std::string file = temporary("perf_reads_test_samples.data");
-  const Ended ended = shell(
+  const ProcessResult ended = shell(
       "perf record -q -m 1 -c 1 -e page-faults -o " + file +
       " -- sh -c 'kill -STOP $PPID; i=0; while [ $i -lt 100 ]; do true | cat; i=$((i+1)); done; "
       "kill -CONT $PPID; sleep 0.2' 2>&1");
@@ -293,11 +297,11 @@ TEST_F(PerfReadsTest, LostSamplesOfPerfRecordAreDecodedAsPerfDoes) {
 // 0.
 TEST_F(PerfReadsTest, PerfReadsTheGenuineRecordsOfRareTypes) {
   if (std::endian::native == std::endian::big) GTEST_SKIP() << "they are in little endian";
-  const auto vectors = record::parse_vectors(contents(of_environment("VECTORS")));
+  const auto vectors = record::parse_vectors(contents(environment_variable("VECTORS")));
   ASSERT_TRUE(vectors) << vectors.error();
   Counts counts;
   for (const record::Vector& vector : *vectors) {
-    const std::string type = vector.said.value("record", "");
+    const std::string type = vector.stated.value("record", "");
     const bool is_one = type == "THROTTLE" || type == "UNTHROTTLE" || type == "TEXT_POKE" ||
                         type == "LOST" || type == "NAMESPACES" || type == "CGROUP" ||
                         (type == "READ" && vector.attr.read_format == 0);
@@ -319,7 +323,7 @@ TEST_F(PerfReadsTest, PerfReadsTheGenuineRecordsOfRareTypes) {
 // `perf record -o -`. perf's offsets begin after the header of the pipe format.
 TEST_F(PerfReadsTest, APipeOfPerfRecordIsDecodedAsPerfDoes) {
   const std::string file = temporary("perf_reads_test_pipe.data");
-  const Ended ended = shell_with_tracefs(
+  const ProcessResult ended = shell_with_tracefs(
       "perf record -q -a -g -e page-faults -e sched:sched_switch -o - -- "
       "sh -c 'for i in 1 2 3; do true | cat; done' >" +
       file);
@@ -330,16 +334,17 @@ TEST_F(PerfReadsTest, APipeOfPerfRecordIsDecodedAsPerfDoes) {
   for (const char* const type : {"SAMPLE", "COMM", "MMAP2", "raw", "perf's own"}) {
     EXPECT_GT(counts[type], 0U) << type;
   }
-  const Ended piped = shell("cat " + file + " | $PERFRING decode - | wc -l");
+  const ProcessResult piped = shell("cat " + file + " | $PERFRING decode - | wc -l");
   EXPECT_EQ(piped.out, std::to_string(lines_of(run({"decode", file}).out).size()) + "\n");
 }
 
 TEST_F(PerfReadsTest, PerfReadsThePipeThatRecordWrites) {
   const std::string file = temporary("perf_reads_test_own_pipe.data");
-  const Ended ended = shell_with_tracefs(command({}).front() +
-                                         " record -e page-faults -e sched:sched_switch -o - -- "
-                                         "sh -c 'for i in 1 2 3; do true | cat; done' | cat >" +
-                                         file);
+  const ProcessResult ended =
+      shell_with_tracefs(command({}).front() +
+                         " record -e page-faults -e sched:sched_switch -o - -- "
+                         "sh -c 'for i in 1 2 3; do true | cat; done' | cat >" +
+                         file);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   Counts counts;
   ASSERT_NO_FATAL_FAILURE(compare_with_perf(file, 1, counts, "script", 16));
@@ -348,15 +353,16 @@ TEST_F(PerfReadsTest, PerfReadsThePipeThatRecordWrites) {
     EXPECT_GT(counts[type], 0U) << type;
   }
   // perf uses the tracepoint's format from the file.
-  const Ended read = shell("perf script -i - <" + file);
+  const ProcessResult read = shell("perf script -i - <" + file);
   EXPECT_NE(read.out.find("sched:sched_switch: prev_comm="), std::string::npos) << read.err;
 }
 
 TEST_F(PerfReadsTest, ACompressedFileIsRefusedWithAdvice) {
   const std::string file = temporary("perf_reads_test_z.data");
-  const Ended ended = shell("perf record -q -z -e page-faults -o " + file + " -- true 2>&1");
+  const ProcessResult ended =
+      shell("perf record -q -z -e page-faults -o " + file + " -- true 2>&1");
   if (ended.exit_code != 0) GTEST_SKIP() << "perf does not compress: " << ended.out;
-  const Ended decoded = run({"decode", file});
+  const ProcessResult decoded = run({"decode", file});
   EXPECT_EQ(decoded.exit_code, 2);
   EXPECT_NE(decoded.err.find("record without -z"), std::string::npos) << decoded.err;
 }

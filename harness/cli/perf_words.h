@@ -117,7 +117,7 @@ inline std::string words_of_poke(const Json& record) {
 
 // Formats a record that perfring decoded as `perf script -D` does (tools/perf/util/event.c,
 // session.c at v6.1). `period` is the period of the events, for samples without that field.
-inline std::string in_perfs_words(const Json& record, unsigned period) {
+inline std::string in_perf_words(const Json& record, unsigned period) {
   const std::string type = record["record"];
   const auto of = [&](const char* name) { return number(record[name]); };
   const std::string begin =
@@ -174,10 +174,11 @@ inline std::map<std::string, std::string> read_by_perf(const std::string& printe
   std::string* last = nullptr;
   for (const std::string& line : lines_of(printed)) {
     const std::size_t type = line.find(": PERF_RECORD_");
-    const std::size_t behind = line.find(" [0x");
-    const std::size_t at = behind == std::string::npos ? behind : line.rfind(' ', behind - 1);
+    const std::size_t address_at = line.find(" [0x");
+    const std::size_t at =
+        address_at == std::string::npos ? address_at : line.rfind(' ', address_at - 1);
     if (type != std::string::npos && at != std::string::npos && at < type) {
-      last = &(records[line.substr(at + 1, behind - at - 1)] = line);
+      last = &(records[line.substr(at + 1, address_at - at - 1)] = line);
     } else if (last != nullptr &&
                (line.starts_with("... FP chain") || line.starts_with(".....") ||
                 line.starts_with("\t\t") || line.find(" bytes:") != std::string::npos)) {
@@ -201,7 +202,7 @@ inline std::set<Number> ids_of(const std::string& printed) {
 
 // Whether a sample has the id of an event that another program opened. Since Linux 6.3 the samples
 // of software events can (R25 in harness/RECORD_FACTS.md).
-inline bool has_anothers_id(const Json& record, const std::set<Number>& ids) {
+inline bool has_foreign_id(const Json& record, const std::set<Number>& ids) {
   if (ids.empty() || record["record"] != "SAMPLE") return false;
   const char* const name = record.contains("identifier") ? "identifier" : "id";
   return record.contains(name) && !ids.contains(number(record[name]));

@@ -37,7 +37,7 @@ class DemonstrationLiveTest : public PerfringTest {
 
 TEST_F(DemonstrationTest, MissingPrivilegesAreNamed) {
   if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
-  const Ended ended = run({"--seconds", "1"}, kAsNobody);
+  const ProcessResult ended = run({"--seconds", "1"}, kAsNobody);
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.err,
               AllOf(HasSubstr("no privilege for"), HasSubstr("lacks CAP_BPF and CAP_PERFMON")));
@@ -49,7 +49,7 @@ TEST_F(DemonstrationTest, UnprivilegedRunDrainsSimulatedKernel) {
   if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
   std::vector<std::string> as_nobody{"/usr/bin/taskset", "-c", std::to_string(::sched_getcpu())};
   as_nobody.insert(as_nobody.end(), kAsNobody.begin(), kAsNobody.end());
-  const Ended ended = run({}, as_nobody);
+  const ProcessResult ended = run({}, as_nobody);
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("The SIMULATED kernel"), HasSubstr("no privilege for"),
                                HasSubstr("All invariants hold in 5.")));
@@ -67,8 +67,8 @@ class TimeNamespaceTest : public DemonstrationLiveTest {
     }
   }
   Json in_order_of_time(const std::string& offset) {
-    const Ended ended = run({"--seconds", "1", "--order", "time", "--json"},
-                            {"/usr/bin/unshare", "-T", "--monotonic", offset});
+    const ProcessResult ended = run({"--seconds", "1", "--order", "time", "--json"},
+                                    {"/usr/bin/unshare", "-T", "--monotonic", offset});
     EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
     return parsed(ended.out);
   }
@@ -87,10 +87,10 @@ TEST_F(TimeNamespaceTest, RecordsAheadOfTheClockAreTold) {
 }
 
 TEST_F(TimeNamespaceTest, RecordsBehindTheClockAreTold) {
-  const Json behind = in_order_of_time("3");
-  EXPECT_EQ(behind["merge"]["ahead"], 0);
-  EXPECT_GT(behind["merge"]["delay_seen_ns"].get<double>(), 2.9e9);
-  EXPECT_THAT(behind["merge"]["note"].get<std::string>(),
+  const Json lagging = in_order_of_time("3");
+  EXPECT_EQ(lagging["merge"]["ahead"], 0);
+  EXPECT_GT(lagging["merge"]["delay_seen_ns"].get<double>(), 2.9e9);
+  EXPECT_THAT(lagging["merge"]["note"].get<std::string>(),
               HasSubstr("CLOCK_MONOTONIC is 3 s ahead of the kernel's"));
 }
 
@@ -102,11 +102,11 @@ class DumpTest : public PerfringTest {
     std::vector<std::string> arguments{"--seconds", "0.3", "--payload", "24",
                                        "--pages",   "2",   "--dump",    file};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    const Ended ended = run(arguments);
+    const ProcessResult ended = run(arguments);
     ASSERT_EQ(ended.exit_code, 0) << ended.err << ended.out;
     EXPECT_EQ(std::filesystem::file_size(file), 3U * 4096);
     EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms{0600});
-    const Ended inspected = run({"inspect", "--json", file});
+    const ProcessResult inspected = run({"inspect", "--json", file});
     EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
     const auto ring = parsed(inspected.out);
     EXPECT_EQ(ring["size"], 8192);
@@ -126,7 +126,8 @@ TEST_F(DumpTest, ADumpOfTheLiveKernelIsInspected) {
 }
 
 TEST_F(DumpTest, AFileThatCannotBeWrittenIsAnErrorAtOnce) {
-  const Ended ended = run({"--simulated", "--seconds", "60", "--dump", "/nonexistent/ring.bin"});
+  const ProcessResult ended =
+      run({"--simulated", "--seconds", "60", "--dump", "/nonexistent/ring.bin"});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_EQ(ended.out, "");
   EXPECT_THAT(ended.err, AllOf(HasSubstr("--dump: '/nonexistent/ring.bin' cannot be written: No "
@@ -138,7 +139,7 @@ TEST_F(DumpTest, ARunThatFailsLeavesAnOldFileAsItIs) {
   std::vector<std::string> without_privileges;
   if (::geteuid() == 0) without_privileges = {"/usr/bin/setpriv", "--bounding-set=-all"};
   const std::string file = temporary("old_ring.bin", "an old ring");
-  const Ended ended = run({"--seconds", "1", "--dump", file}, without_privileges);
+  const ProcessResult ended = run({"--seconds", "1", "--dump", file}, without_privileges);
   EXPECT_EQ(ended.exit_code, 2) << ended.out;
   EXPECT_THAT(ended.err, HasSubstr("the live kernel cannot be used"));
   EXPECT_EQ(contents(file), "an old ring");
@@ -153,10 +154,10 @@ class DemonstrationWithoutSysfsTest : public PerfringTest {
       GTEST_SKIP() << "to unmount /sys needs root, and unshare(1)";
     }
   }
-  Ended run_without(const std::string& options) {
+  ProcessResult run_without(const std::string& options) {
     return shell("unshare -m sh -c 'umount -l /sys && exec \"$PERFRING\" " + options + "'");
   }
-  Ended run_with_empty_list(const std::string& options) {
+  ProcessResult run_with_empty_list(const std::string& options) {
     return shell(
         "unshare -m sh -c 'mount --bind /dev/null /sys/devices/system/cpu/online && "
         "exec \"$PERFRING\" " +
@@ -168,8 +169,8 @@ TEST_F(DemonstrationWithoutSysfsTest, SimulatedKernelHasOnlyUsableCpus) {
   cpu_set_t set;
   ASSERT_EQ(::sched_getaffinity(0, sizeof(set), &set), 0);
   const auto usable = static_cast<std::size_t>(CPU_COUNT(&set));
-  for (const Ended& ended : {run_without("--simulated --seconds 0.3 --json"),
-                             run_with_empty_list("--simulated --seconds 0.3 --json")}) {
+  for (const ProcessResult& ended : {run_without("--simulated --seconds 0.3 --json"),
+                                     run_with_empty_list("--simulated --seconds 0.3 --json")}) {
     EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
     const auto json = parsed(ended.out);
     EXPECT_EQ(json["holds"], true);
@@ -180,25 +181,25 @@ TEST_F(DemonstrationWithoutSysfsTest, SimulatedKernelHasOnlyUsableCpus) {
 
 TEST_F(DemonstrationWithoutSysfsTest, TheLiveKernelIsRefusedWithTheReason) {
   for (const char* options : {"--seconds 0.3", "--cpus 0"}) {
-    const Ended missing = run_without(options);
+    const ProcessResult missing = run_without(options);
     EXPECT_EQ(missing.exit_code, 2) << missing.out;
     EXPECT_THAT(missing.err, AllOf(HasSubstr("the online CPUs are not known"),
                                    HasSubstr("No such file"), HasSubstr("mount sysfs")));
     EXPECT_EQ(missing.out, "");
-    const Ended empty = run_with_empty_list(options);
+    const ProcessResult empty = run_with_empty_list(options);
     EXPECT_EQ(empty.exit_code, 2) << empty.out;
     EXPECT_THAT(empty.err, HasSubstr("nothing, the file is empty"));
   }
 }
 
 TEST_F(DemonstrationWithoutSysfsTest, RecordSaysWhatToMount) {
-  const Ended ended = run_without("record -a -e cpu-clock --seconds 0.1");
+  const ProcessResult ended = run_without("record -a -e cpu-clock --seconds 0.1");
   EXPECT_EQ(ended.exit_code, 2) << ended.out;
   EXPECT_THAT(ended.err, HasSubstr("to change: mount sysfs: mount -t sysfs sysfs /sys\n"));
 }
 
 TEST_F(DemonstrationLiveTest, EveryRecordOfEveryCpuIsAccountedFor) {
-  const Ended ended = run({"--seconds", "0.7", "--json", "--payload", "8-3000"});
+  const ProcessResult ended = run({"--seconds", "0.7", "--json", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_THAT(ended.err, HasSubstr("events/s"));
   const auto json = parsed(ended.out);
@@ -213,17 +214,17 @@ TEST_F(DemonstrationLiveTest, EveryRecordOfEveryCpuIsAccountedFor) {
 }
 
 TEST_F(DemonstrationLiveTest, InEachOrderEveryRecordIsAccountedFor) {
-  const Ended time = run({"--seconds", "0.4", "--order", "time"});
+  const ProcessResult time = run({"--seconds", "0.4", "--order", "time"});
   EXPECT_EQ(time.exit_code, 0) << time.err << time.out;
   EXPECT_THAT(time.out, AllOf(HasSubstr("In time order: "), HasSubstr("; slack "),
                               HasSubstr("All invariants hold")));
-  const Ended fullest = run({"--seconds", "0.4", "--order", "fullest", "--pages", "4"});
+  const ProcessResult fullest = run({"--seconds", "0.4", "--order", "fullest", "--pages", "4"});
   EXPECT_EQ(fullest.exit_code, 0) << fullest.err << fullest.out;
   EXPECT_THAT(fullest.out, HasSubstr("All invariants hold"));
 }
 
 TEST_F(DemonstrationLiveTest, SmallRingAccountsForItsLosses) {
-  const Ended ended =
+  const ProcessResult ended =
       run({"--seconds", "0.4", "--json", "--cpus", "0", "--pages", "1", "--payload", "8-2000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   const auto json = parsed(ended.out);
@@ -231,15 +232,16 @@ TEST_F(DemonstrationLiveTest, SmallRingAccountsForItsLosses) {
 }
 
 TEST_F(DemonstrationLiveTest, InvariantsHoldAtExtremeSettings) {
-  const Ended each = run({"--seconds", "0.3", "--cpus", "0", "--watermark", "0"});
+  const ProcessResult each = run({"--seconds", "0.3", "--cpus", "0", "--watermark", "0"});
   EXPECT_EQ(each.exit_code, 0) << each.err << each.out;
-  const Ended large = run({"--seconds", "0.3", "--payload", "60000-65516", "--pages", "64"});
+  const ProcessResult large =
+      run({"--seconds", "0.3", "--payload", "60000-65516", "--pages", "64"});
   EXPECT_EQ(large.exit_code, 0) << large.err << large.out;
 }
 
 TEST_F(DemonstrationLiveTest, AVerdictThatCannotBeWrittenIsAnError) {
   for (const std::string form : {"--json", "--pages=256"}) {
-    const Ended ended = shell("\"$PERFRING\" --seconds 0.2 " + form + " >/dev/full");
+    const ProcessResult ended = shell("\"$PERFRING\" --seconds 0.2 " + form + " >/dev/full");
     EXPECT_EQ(ended.exit_code, 2);
     EXPECT_THAT(ended.err,
                 HasSubstr("perfring: the verdict cannot be written to stdout: No space left"));
@@ -250,7 +252,7 @@ TEST_F(DemonstrationLiveTest, TooFewDescriptorsNameLimitToRaise) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
   int failed = 0;
   for (std::size_t files = 4; files < 64; ++files) {
-    const Ended ended = run_with_files(files, {"--seconds", "0.2"});
+    const ProcessResult ended = run_with_files(files, {"--seconds", "0.2"});
     if (ended.exit_code == 0) break;
     // With even fewer descriptors the program does not start.
     if (failed == 0 && ended.err.find("the live kernel cannot") == std::string::npos) continue;
@@ -270,7 +272,7 @@ TEST_F(DemonstrationLiveTest, AnInterruptEndsItWithTheVerdictSoFar) {
       ::usleep(100'000);
     }
     child.signal(signal);
-    const Ended ended = child.wait();
+    const ProcessResult ended = child.wait();
     EXPECT_EQ(ended.exit_code, 3) << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("events/s"));
     EXPECT_THAT(ended.out,

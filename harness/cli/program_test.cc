@@ -26,7 +26,7 @@ using ::testing::UnorderedElementsAreArray;
 using ProgramTest = PerfringTest;
 
 TEST_F(ProgramTest, HelpNamesEveryOption) {
-  const Ended ended = run({"--help"});
+  const ProcessResult ended = run({"--help"});
   EXPECT_EQ(ended.exit_code, 0);
   for (const char* text : {"--seconds", "--cpus", "--payload", "--pages", "--watermark", "--json",
                            "--simulated", "sim", "Exit codes: 0"}) {
@@ -39,7 +39,7 @@ TEST_F(ProgramTest, JsonOfEventsIsAnObjectALine) {
   constexpr const char* kRead =
       "import json, sys\n"
       "for line in sys.stdin: print(' '.join(sorted(json.loads(line))))\n";
-  const Ended ended =
+  const ProcessResult ended =
       shell(std::string{"\"$PERFRING\" events 'c*' --json | python3 -c \""} + kRead + "\"");
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   const auto lines = lines_of(ended.out);
@@ -66,7 +66,7 @@ TEST_F(ProgramTest, WrongArgumentsAreNamedWithWhatIsAccepted) {
       {{"--simulated", "--order", "fullest"}, "--order: cannot be combined with --simulated"},
   };
   for (const auto& [arguments, message] : cases) {
-    const Ended ended = run(arguments);
+    const ProcessResult ended = run(arguments);
     EXPECT_EQ(ended.exit_code, 2) << message;
     EXPECT_THAT(ended.err, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
     EXPECT_EQ(ended.out, "");
@@ -86,7 +86,7 @@ std::vector<std::string> commands_of(const std::string& help) {
 }
 
 TEST_F(ProgramTest, DrainsEachSimulatedRingByItself) {
-  const Ended ended = run({"--simulated", "--order", "each", "--seconds", "0.2", "--json"});
+  const ProcessResult ended = run({"--simulated", "--order", "each", "--seconds", "0.2", "--json"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(parsed(ended.out)["holds"], true);
 }
@@ -96,11 +96,11 @@ TEST_F(ProgramTest, EveryCommandPrintsHelpOrVersion) {
   EXPECT_THAT(commands, IsSupersetOf({"sim", "check", "record", "inspect"}));
   commands.emplace_back();
   for (const std::string& command : commands) {
-    const Ended help = run_line(command + " --help");
+    const ProcessResult help = run_line(command + " --help");
     EXPECT_EQ(help.exit_code, 0);
     const std::string usage = "Usage: perfring" + (command.empty() ? "" : " " + command) + " [";
     EXPECT_THAT(help.out, AllOf(HasSubstr(usage), HasSubstr("3 not shown"))) << command;
-    const Ended version = run_line(command + " --version");
+    const ProcessResult version = run_line(command + " --version");
     EXPECT_EQ(version.exit_code, 0);
     EXPECT_EQ(version.out, std::string{"perfring "} + PERFRING_VERSION + "\n");
   }
@@ -132,7 +132,7 @@ TEST_F(ProgramTest, ManualPageMatchesHelp) {
 }
 
 TEST_F(ProgramTest, ASimulatedRunThatDeliversNothingShowsNothing) {
-  const Ended ended = run({"--simulated", "--seconds", "1e-9", "--json"});
+  const ProcessResult ended = run({"--simulated", "--seconds", "1e-9", "--json"});
   const auto json = parsed(ended.out);
   if (json["cpus"].at(0)["delivered"] != 0) GTEST_SKIP() << "its threads were faster than that";
   EXPECT_EQ(ended.exit_code, 3);
@@ -140,7 +140,7 @@ TEST_F(ProgramTest, ASimulatedRunThatDeliversNothingShowsNothing) {
 }
 
 TEST_F(ProgramTest, TheSimulatedKernelCanBeAskedFor) {
-  const Ended ended =
+  const ProcessResult ended =
       run({"--simulated", "--seconds", "0.7", "--json", "--pages", "1", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   const auto json = parsed(ended.out);
@@ -180,7 +180,7 @@ TEST(DiffOptionsTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--nonsense", "'--nonsense' is not an option here"},
   };
   for (const auto& [arguments, message] : cases) {
-    const Ended ended = run_line("diff " + arguments);
+    const ProcessResult ended = run_line("diff " + arguments);
     EXPECT_EQ(ended.exit_code, 2) << arguments;
     EXPECT_THAT(ended.out, AllOf(HasSubstr("perfring: "), HasSubstr(message))) << arguments;
   }

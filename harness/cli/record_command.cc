@@ -79,7 +79,7 @@ std::expected<event::Request, Unrecordable> request_of(const RecordOptions& opti
       return std::unexpected(Unrecordable{"--event: " + one_line(each.error().says) + ": " +
                                           (is_list && !name.starts_with("changes:")
                                                ? "give each event its own -e"
-                                               : one_line(in_options(each.error().advice)))});
+                                               : one_line(to_option_words(each.error().advice)))});
     }
     // Without a frequency a PMU event only counts.
     if (each->kind() == event::Kind::Pmu) {
@@ -107,7 +107,7 @@ std::vector<std::string> notes_on(const Sampler& sampler, const event::Request& 
   for (const std::string& note : sampler.notes()) add(note);
   for (const event::Finding& each : event::check(request)) {
     if (each.severity == event::Finding::Severity::Silent)
-      add(each.says + ": " + in_options(each.advice));
+      add(each.says + ": " + to_option_words(each.advice));
   }
   return notes;
 }
@@ -207,7 +207,7 @@ int record_to(RecordSink& sink, Sampler& sampler, const RecordOptions& options,
   int error = sink.begin();
   if (error == 0) error = drain(sampler, sink, options, watched, stop);
   // From now on another signal ends the program.
-  if (stop) StopOnSignals::let_signals_end_the_program();
+  if (stop) StopOnSignals::restore_signals();
   end_command(sampler, sink);
   if (error != 0) return error;
   sampler.flush([&sink](const Delivered& one) { sink.put(one); });
@@ -227,7 +227,7 @@ int run_command(const RecordOptions& options) {
     const auto& causes = sampler.error().causes;
     const bool only_counts = std::ranges::find(causes, std::string_view{"sample_period"},
                                                &event::Cause::field) != causes.end();
-    fail(in_options(sampler.error().explain()));
+    fail(to_option_words(sampler.error().explain()));
     return only_counts ? fail("note: perfring record samples every event; perf stat counts them")
                        : kUsageOrEnvironment;
   }
@@ -238,7 +238,7 @@ int run_command(const RecordOptions& options) {
     ProgressLine{}.keep(fmt::format("{}: note: {}", program_name(), one_line(note)));
   }
   if (const auto started = sampler->start(); !started)
-    return fail(in_options(started.error().explain()));
+    return fail(to_option_words(started.error().explain()));
   const int error = record_to(sink, *sampler, options, watched, signals.requested());
   if (error == ETIMEDOUT) {
     // Do not wait for a reader of stderr, either: ProgressLine drops the line instead.

@@ -40,8 +40,8 @@ class RecordCommandTest : public PerfringTest {
   }
   // Runs the command until ready() is true, calls then() with its process, and waits until it ends
   // by itself.
-  Ended after(const std::vector<std::string>& command, const std::function<bool()>& ready,
-              const std::function<void(const ChildProcess&)>& then) {
+  ProcessResult after(const std::vector<std::string>& command, const std::function<bool()>& ready,
+                      const std::function<void(const ChildProcess&)>& then) {
     ChildProcess child{command};
     bool done = false;
     const auto begin = std::chrono::steady_clock::now();
@@ -64,7 +64,8 @@ class RecordCommandTest : public PerfringTest {
 };
 
 TEST_F(RecordCommandTest, RecordsOfACommandAreALineEach) {
-  const Ended ended = run({"record", "-e", "page-faults", "-e", "changes:execs", "--", "true"});
+  const ProcessResult ended =
+      run({"record", "-e", "page-faults", "-e", "changes:execs", "--", "true"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   const auto lines = lines_of(ended.out);
   ASSERT_GT(lines.size(), 5U);
@@ -76,7 +77,7 @@ TEST_F(RecordCommandTest, RecordsOfACommandAreALineEach) {
 }
 
 TEST_F(RecordCommandTest, JsonIsAnObjectALine) {
-  const Ended ended = run({"record", "--json", "-g", "-e", "page-faults", "--", "true"});
+  const ProcessResult ended = run({"record", "--json", "-g", "-e", "page-faults", "--", "true"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   for (const std::string& line : lines_of(ended.out)) {
     const Json record = parsed(line);
@@ -95,12 +96,12 @@ TEST_F(RecordCommandTest, CommandOutputNeverMixesWithJsonOrBytes) {
     options.insert(options.end(), echo.begin(), echo.end());
     return run(options);
   };
-  const Ended text = recorded({});
+  const ProcessResult text = recorded({});
   EXPECT_NE(text.out.find("of the command\n"), std::string::npos) << text.out;
   EXPECT_EQ(text.err.find("of the command\n"), std::string::npos) << text.err;
   for (const std::vector<std::string>& options :
        {std::vector<std::string>{"--json"}, {"-o", "-"}, {"-o", "/dev/stdout"}}) {
-    const Ended ended = recorded(options);
+    const ProcessResult ended = recorded(options);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     EXPECT_EQ(ended.out.find("of the command\n"), std::string::npos) << options.back();
     EXPECT_NE(ended.err.find("of the command\n"), std::string::npos) << options.back();
@@ -109,7 +110,8 @@ TEST_F(RecordCommandTest, CommandOutputNeverMixesWithJsonOrBytes) {
 }
 
 TEST_F(RecordCommandTest, APlainUserSeesHisOwnSwitches) {
-  const Ended ended = run({"record", "-e", "context-switches", "--", "sleep", "0.01"}, as_nobody());
+  const ProcessResult ended =
+      run({"record", "-e", "context-switches", "--", "sleep", "0.01"}, as_nobody());
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_NE(ended.out.find("SWITCH"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("the changes instead"), std::string::npos) << ended.err;
@@ -118,7 +120,7 @@ TEST_F(RecordCommandTest, APlainUserSeesHisOwnSwitches) {
 TEST_F(RecordCommandTest, ARequestThatCannotBeRecordedIsExplained) {
   const auto says = [this](const std::vector<std::string>& arguments, const std::string& why,
                            std::vector<std::string> before = {}) {
-    const Ended ended = run(arguments, std::move(before));
+    const ProcessResult ended = run(arguments, std::move(before));
     EXPECT_EQ(ended.exit_code, 2) << ended.out;
     EXPECT_NE(ended.err.find(why), std::string::npos) << ended.err;
   };
@@ -147,7 +149,7 @@ TEST_F(RecordCommandTest, ARequestThatCannotBeRecordedIsExplained) {
 TEST_F(RecordCommandTest, AProcessThatHasEndedIsNotWatchedAnyLonger) {
   const std::string file = temporary("record_command_test_zombie.data");
   ForkedChild process{::pause};
-  const Ended ended = after(
+  const ProcessResult ended = after(
       command({"record", "-e", "page-faults", "-p", std::to_string(process.id()), "-o", file}),
       is_written(file), [&process](const ChildProcess&) { process.kill(); });
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
@@ -161,7 +163,7 @@ TEST_F(RecordCommandTest, ASignalEndsTheCommandAsWell) {
   for (const int signal : {SIGTERM, SIGHUP}) {
     const std::string file = temporary("record_command_test_term.data");
     const std::string pid = temporary("record_command_test_pid");
-    const Ended ended =
+    const ProcessResult ended =
         after(command({"record", "-e", "page-faults", "-o", file, "--", "sh", "-c",
                        "echo $$ >" + pid + "; exec sleep 100"}),
               is_written(pid), [signal](const ChildProcess& record) { record.signal(signal); });
@@ -179,53 +181,54 @@ TEST_F(RecordCommandTest, ASignalEndsTheCommandAsWell) {
 TEST_F(RecordCommandTest, AFileIsFinishedHoweverOftenTheTerminalHangsUp) {
   const std::string file = temporary("record_command_test_hup.data");
   const std::string pid = temporary("record_command_test_pid");
-  const std::string told = temporary("record_command_test_told");
-  std::filesystem::remove(told);
+  const std::string marker = temporary("record_command_test_told");
+  std::filesystem::remove(marker);
   const auto began = is_written(pid);
   ChildProcess child{command({"record", "-e", "page-faults", "-o", file, "--", "sh", "-c",
-                              "trap 'echo >" + told + "; sleep 0.5; exit' TERM; echo $$ >" + pid +
+                              "trap 'echo >" + marker + "; sleep 0.5; exit' TERM; echo $$ >" + pid +
                                   "; while :; do sleep 0.01; done"})};
   int sent = 0;
   const auto begin = std::chrono::steady_clock::now();
-  const Ended ended = child.wait([&] {
+  const ProcessResult ended = child.wait([&] {
     if (sent == 0 && began()) sent = 1, child.signal(SIGHUP);
-    if (sent == 1 && std::filesystem::exists(told)) sent = 2, child.signal(SIGHUP);
+    if (sent == 1 && std::filesystem::exists(marker)) sent = 2, child.signal(SIGHUP);
     return is_over(begin);
   });
   EXPECT_EQ(sent, 2);
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_NE(ended.err.find(", 0 malformed"), std::string::npos) << ended.err;
-  if (!there_is("perf")) GTEST_SKIP() << "perf is not installed";
-  const Ended perf = shell("perf script -i " + file + " 2>&1");
+  if (!is_installed("perf")) GTEST_SKIP() << "perf is not installed";
+  const ProcessResult perf = shell("perf script -i " + file + " 2>&1");
   EXPECT_EQ(perf.exit_code, 0) << perf.out;
   EXPECT_NE(perf.out.find("page-faults"), std::string::npos) << perf.out;
 }
 
 // SIGPIPE ends a shell's pipeline. perfring itself ignores SIGPIPE, but the command must not.
 TEST_F(RecordCommandTest, ACommandHasTheSignalsOfItsShell) {
-  const Ended ended = run({"record", "-e", "page-faults", "-o", "/dev/null", "--seconds", "60",
-                           "--", "sh", "-c", "{ while :; do echo x; done; } 2>&1 | head -n 1"});
+  const ProcessResult ended =
+      run({"record", "-e", "page-faults", "-o", "/dev/null", "--seconds", "60", "--", "sh", "-c",
+           "{ while :; do echo x; done; } 2>&1 | head -n 1"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(ended.out, "x\n") << "and no word of a broken pipe";
   EXPECT_EQ(ended.err.find("SIGTERM"), std::string::npos) << "it ended by itself: " << ended.err;
-  const Ended ignored = run({"record", "-e", "page-faults", "-o", "/dev/null", "--", "grep",
-                             "SigIgn", "/proc/self/status"});
-  const Ended shells = run_child({"/bin/sh", "-c", "grep SigIgn /proc/self/status"});
+  const ProcessResult ignored = run({"record", "-e", "page-faults", "-o", "/dev/null", "--", "grep",
+                                     "SigIgn", "/proc/self/status"});
+  const ProcessResult shells = run_child({"/bin/sh", "-c", "grep SigIgn /proc/self/status"});
   EXPECT_EQ(ignored.out, shells.out);
 }
 
 TEST_F(RecordCommandTest, ACommandThatOutlivesItsTimeIsEnded) {
   const std::string pid = temporary("record_command_test_pid");
   std::filesystem::remove(pid);
-  const Ended ended = run({"record", "-e", "page-faults", "--seconds", "1", "--", "sh", "-c",
-                           "echo $$ >" + pid + "; exec sleep 100"});
+  const ProcessResult ended = run({"record", "-e", "page-faults", "--seconds", "1", "--", "sh",
+                                   "-c", "echo $$ >" + pid + "; exec sleep 100"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_TRUE(has_ended(std::stoi(contents(pid))));
 }
 
 TEST_F(RecordCommandTest, StopsWaitingForCommandIgnoringSignals) {
   const std::string pid = temporary("record_command_test_pid");
-  const Ended ended =
+  const ProcessResult ended =
       after(command({"record", "-e", "page-faults", "--", "sh", "-c",
                      "trap '' TERM; echo $$ >" + pid + "; exec sleep 100 >/dev/null 2>&1"}),
             is_written(pid), [](const ChildProcess& record) { record.signal(SIGTERM); });
@@ -241,7 +244,7 @@ TEST_F(RecordCommandTest, SignalEndsRecordingThatNobodyReads) {
   const std::string pid = temporary("record_command_test_pid");
   const std::string line = "echo $$ >" + pid + "; while :; do /bin/true; sleep 0.01; done";
   std::filesystem::remove(pid);
-  const Ended ended = after(
+  const ProcessResult ended = after(
       {"/usr/bin/env", "PERFRING=" + command({}).front(), "/bin/sh", "-c",
        "mkfifo \"$0\"; exec 9<>\"$0\"; head -c 65536 /dev/zero >\"$0\"; exec $PERFRING record -e "
        "page-faults -- sh -c '" +
@@ -253,14 +256,14 @@ TEST_F(RecordCommandTest, SignalEndsRecordingThatNobodyReads) {
             std::string::npos)
       << ended.err;
   EXPECT_TRUE(has_ended(std::stoi(contents(pid))));
-  const Ended gone = shell("$PERFRING record -e page-faults -- sleep 100 | head -n 1");
+  const ProcessResult gone = shell("$PERFRING record -e page-faults -- sleep 100 | head -n 1");
   EXPECT_EQ(lines_of(gone.out).size(), 1U);
   EXPECT_NE(gone.err.find("stdout cannot be written: Broken pipe"), std::string::npos) << gone.err;
 }
 
 TEST_F(RecordCommandTest, AFileThatCannotBeSoughtGetsThePipesForm) {
   for (const char* const output : {"-", "/dev/stdout"}) {
-    const Ended ended =
+    const ProcessResult ended =
         shell(std::string{"$PERFRING record -e page-faults -e changes:switches -o "} + output +
               " -- true | $PERFRING decode -");
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
@@ -282,20 +285,20 @@ TEST_F(RecordCommandTest, AFileThatCannotBeSoughtGetsThePipesForm) {
 // A file always has names, forks and maps.
 TEST_F(RecordCommandTest, ChangesThatAreAskedForAreInTheFileOnce) {
   const std::string file = temporary("record_command_test_once.data");
-  for (const char* const asked :
+  for (const char* const change :
        {"switches", "maps", "names", "execs", "forks", "execs,forks,maps"}) {
-    const Ended ended = run({"record", "-e", std::string{"changes:"} + asked, "-e", "page-faults",
-                             "-o", file, "--", "true"});
-    EXPECT_EQ(ended.exit_code, 0) << asked << ended.err;
-    std::map<std::string, int> seen;
+    const ProcessResult ended = run({"record", "-e", std::string{"changes:"} + change, "-e",
+                                     "page-faults", "-o", file, "--", "true"});
+    EXPECT_EQ(ended.exit_code, 0) << change << ended.err;
+    std::map<std::string, int> counts;
     for (const std::string& line : lines_of(run({"decode", "--json", file}).out)) {
       const Json record = parsed(line);
       const std::string type = record["record"];
-      if (type == "MMAP2") ++seen[type + " " + record["addr"].dump()];
-      if (type == "EXIT" || type == "COMM") ++seen[type + record["header"]["misc"].dump()];
+      if (type == "MMAP2") ++counts[type + " " + record["addr"].dump()];
+      if (type == "EXIT" || type == "COMM") ++counts[type + record["header"]["misc"].dump()];
     }
-    EXPECT_GT(seen.size(), 4U) << asked;
-    for (const auto& [what, times] : seen) EXPECT_EQ(times, 1) << asked << ": " << what;
+    EXPECT_GT(counts.size(), 4U) << change;
+    for (const auto& [what, times] : counts) EXPECT_EQ(times, 1) << change << ": " << what;
   }
 }
 
@@ -319,15 +322,16 @@ TEST_F(RecordCommandTest, PrivateFileLeavesPreviousOneAsOld) {
   EXPECT_EQ(contents(old), "of value");
   const std::string first = contents(file);
   // The disk is full when half of the file is written.
-  const Ended full = run({"record", "-e", "page-faults", "-o", file, "--", "true"},
-                         {"/usr/bin/prlimit", "--fsize=" + std::to_string(first.size() / 2)});
+  const ProcessResult full =
+      run({"record", "-e", "page-faults", "-o", file, "--", "true"},
+          {"/usr/bin/prlimit", "--fsize=" + std::to_string(first.size() / 2)});
   EXPECT_EQ(full.exit_code, 2);
   EXPECT_NE(full.err.find("cannot be written: File too large"), std::string::npos) << full.err;
   EXPECT_EQ(contents(old), first);
 }
 
 TEST_F(RecordCommandTest, ANoteIsPrintedOnce) {
-  const Ended ended =
+  const ProcessResult ended =
       run({"record", "-e", "context-switches", "-o", "/dev/null", "--", "true"}, as_nobody());
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   const auto lines = lines_of(ended.err);
@@ -353,7 +357,7 @@ TEST_F(RecordCommandTest, RecordsAheadOfClockAreNotThrottled) {
   const auto many = static_cast<unsigned long>(4000 * ::sysconf(_SC_NPROCESSORS_ONLN));
   unsigned long records = 0, lost = 0, late = 0, ahead = 0;
   for (int tries = 0; tries < 10 && records <= many; ++tries) {
-    const Ended ended =
+    const ProcessResult ended =
         shell(busy + in_namespace +
               "exec \"$PERFRING\" record -a -e sched:sched_switch --seconds 2' >/dev/null; wait");
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
@@ -371,10 +375,10 @@ TEST_F(RecordCommandTest, RecordsAheadOfClockAreNotThrottled) {
 }
 
 TEST_F(RecordCommandTest, EventsExplainsWhatDoesNotOpen) {
-  const Ended ended = run({"events", "page-faults", "--json"});
+  const ProcessResult ended = run({"events", "page-faults", "--json"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(parsed(ended.out)["opens"], true);
-  const Ended user = run({"events", "changes:namespaces", "--json"}, as_nobody());
+  const ProcessResult user = run({"events", "changes:namespaces", "--json"}, as_nobody());
   EXPECT_EQ(parsed(user.out)["opens"], false) << user.out;
   EXPECT_NE(user.out.find("this user may not observe namespaces"), std::string::npos);
   EXPECT_EQ(run({"events", "no such \x01 event"}).exit_code, 2);
@@ -392,14 +396,14 @@ TEST_F(RecordCommandTest, AFileThatIsCutOffIsDecodedUpToThere) {
   const auto end = static_cast<std::size_t>(data[0] + data[1]);
   ASSERT_LT(end, whole.size());
   const std::string cut = temporary("cut.data", whole.substr(0, end - 3));
-  const Ended ended = run({"decode", cut});
+  const ProcessResult ended = run({"decode", cut});
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_EQ(lines_of(ended.out).size(), all - 1);
   EXPECT_NE(ended.err.find("only the records before that were printed"), std::string::npos)
       << ended.err;
   std::string swapped = whole;
   std::reverse(swapped.begin(), swapped.begin() + 8);
-  const Ended other = run({"decode", temporary("swapped.data", swapped)});
+  const ProcessResult other = run({"decode", temporary("swapped.data", swapped)});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_NE(other.err.find("other byte order"), std::string::npos) << other.err;
   EXPECT_EQ(run({"decode", temporary("none.data", std::string("\0\1", 2))}).exit_code, 2);
@@ -428,7 +432,8 @@ TEST_F(RecordCommandTest, AFileOfAnySizeIsDecoded) {
   std::ofstream{large, std::ios::binary | std::ios::app}
       << whole.substr(at, static_cast<std::size_t>(data[1]));
   const std::vector<std::string> limited{"/usr/bin/prlimit", "--as=268435456"};
-  const Ended ended = run({"decode", large}, kSanitized ? std::vector<std::string>{} : limited);
+  const ProcessResult ended =
+      run({"decode", large}, kSanitized ? std::vector<std::string>{} : limited);
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(lines_of(ended.out).size(), lines + 1);
   EXPECT_EQ(shell("$PERFRING decode - <" + large).out, ended.out);

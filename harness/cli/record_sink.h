@@ -87,8 +87,8 @@ class RecordSink {
     if (!is_stdout()) {
       if (const int error = file_.begin(); error != 0) return error;
     }
-    text_ = file_.is_sought() ? record::perf_data_header(events_, 0)
-                              : record::piped_perf_data_header(events_, features_of(options_));
+    text_ = file_.is_seekable() ? record::perf_data_header(events_, 0)
+                                : record::piped_perf_data_header(events_, features_of(options_));
     // As records of the last event. A command has no task before it begins.
     const auto of =
         options_.command.empty() ? std::optional{static_cast<pid_t>(options_.pid)} : std::nullopt;
@@ -132,7 +132,7 @@ class RecordSink {
   // Writes the features after the records, and the header again, now with their sizes. Returns 0 or
   // an errno.
   int close() {
-    if (!file_.is_sought()) return 0;
+    if (!file_.is_seekable()) return 0;
     int error =
         write_all(fd(), record::perf_data_features(events_, written_, features_of(options_)));
     if (error != 0) return error;

@@ -27,7 +27,7 @@ using SimCommandTest = PerfringTest;
 TEST_F(SimCommandTest, ASimulationIsTheSameForTheSameSeed) {
   const std::vector<std::string> arguments{"sim",    "--seed",  "5",      "--scenario",
                                            "bursts", "--steps", "200000", "--json"};
-  const Ended first = run(arguments);
+  const ProcessResult first = run(arguments);
   EXPECT_EQ(first.exit_code, 0) << first.err << first.out;
   const auto json = parsed(first.out);
   EXPECT_EQ(json["holds"], true);
@@ -61,17 +61,17 @@ TEST_F(SimCommandTest, MergeExplainsLateRecords) {
 // A property prints scripts in this format, and `perfring diff --script` reads it.
 TEST_F(SimCommandTest, AScriptIsRunUnderEveryInvariant) {
   const std::string sound = temporary("sound.script", "30 times output 125\ndrain 30\n");
-  const Ended ended = run({"sim", "--script", sound});
+  const ProcessResult ended = run({"sim", "--script", sound});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;
   EXPECT_THAT(ended.out,
               AllOf(HasSubstr("delivered, 0 malformed"), HasSubstr("All invariants hold.")));
   const auto json = parsed(run({"sim", "--script", sound, "--json"}).out);
   EXPECT_EQ(json["holds"], true);
   EXPECT_EQ(json["accepted"], json["delivered"]);
-  const Ended found = run({"sim", "--script", sound, "--fault", "drops_the_last"});
+  const ProcessResult found = run({"sim", "--script", sound, "--fault", "drops_the_last"});
   EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
   EXPECT_THAT(found.out, HasSubstr("violated: "));
-  const Ended unseen = run({"sim", "--script", sound, "--fault", "wakes_nobody"});
+  const ProcessResult unseen = run({"sim", "--script", sound, "--fault", "wakes_nobody"});
   EXPECT_EQ(unseen.exit_code, 3) << unseen.err << unseen.out;
   EXPECT_THAT(unseen.out, HasSubstr("this script does not find 'wakes_nobody'"));
 }
@@ -83,7 +83,7 @@ TEST_F(SimCommandTest, AScriptThatCannotBeRunIsNamedWithTheReason) {
       {"/nowhere", "cannot be read"},
   };
   for (const auto& [file, message] : cases) {
-    const Ended ended = run({"sim", "--script", file});
+    const ProcessResult ended = run({"sim", "--script", file});
     EXPECT_EQ(ended.exit_code, 2) << ended.err << ended.out;
     EXPECT_THAT(ended.err, AllOf(HasSubstr("--script: "), HasSubstr(message)));
   }
@@ -93,14 +93,14 @@ TEST_F(SimCommandTest, AScriptThatCannotBeRunIsNamedWithTheReason) {
 }
 
 TEST_F(SimCommandTest, AViolationReplays) {
-  const Ended found = run({"sim", "--fault", "commits_each", "--json"});
+  const ProcessResult found = run({"sim", "--fault", "commits_each", "--json"});
   EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
   const auto json = parsed(found.out);
   EXPECT_EQ(json["violation"]["invariant"], "tail_honest");
   const std::string replay = json["shrunk"]["replay"];
   ASSERT_TRUE(replay.starts_with("perfring ")) << replay;
   EXPECT_THAT(replay, HasSubstr("  # perfring " PERFRING_VERSION));
-  const Ended again = shell("\"$PERFRING\" " + replay.substr(9));
+  const ProcessResult again = shell("\"$PERFRING\" " + replay.substr(9));
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
 }
@@ -112,14 +112,15 @@ TEST_F(SimCommandTest, AViolationReplaysInAShell) {
   std::ofstream{folder / "two words"} << "cpus 1\nbreak_one_in 40\n";
   ::setenv("BUILD_WORKING_DIRECTORY", folder.c_str(), 1);  // as bazel run does
   for (const std::string& file : {std::string{"two words"}, (folder / "two words").string()}) {
-    const Ended found = run({"sim", "--fault", "commits_each", "--json", "--scenario", file});
+    const ProcessResult found =
+        run({"sim", "--fault", "commits_each", "--json", "--scenario", file});
     ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
     const auto json = parsed(found.out);
     // The command that a user of `bazel run` types.
     const std::string command = json["shrunk"]["replay"];
     const std::string typed = "bazel run --config=opt //:perfring -- ";
     ASSERT_TRUE(command.starts_with(typed)) << command;
-    const Ended again = shell("\"$PERFRING\" " + command.substr(typed.size()));
+    const ProcessResult again = shell("\"$PERFRING\" " + command.substr(typed.size()));
     EXPECT_EQ(again.exit_code, 1) << again.err;
     EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
   }
@@ -127,7 +128,7 @@ TEST_F(SimCommandTest, AViolationReplaysInAShell) {
 }
 
 TEST_F(SimCommandTest, RandomRunsRepeatForSameSeeds) {
-  const Ended first = run({"sim", "--runs", "20", "--seed", "3", "--json"});
+  const ProcessResult first = run({"sim", "--runs", "20", "--seed", "3", "--json"});
   EXPECT_EQ(first.exit_code, 0) << first.err << first.out;
   EXPECT_EQ(first.out, run({"sim", "--runs", "20", "--seed", "3", "--json"}).out);
   const auto json = parsed(first.out);
@@ -135,11 +136,11 @@ TEST_F(SimCommandTest, RandomRunsRepeatForSameSeeds) {
   EXPECT_EQ(json["seed"], 3);
   EXPECT_EQ(json["runs"], 20);
   EXPECT_GT(json["delivered"], 0);
-  const Ended table = run({"sim", "--runs", "20", "--seed", "3"});
+  const ProcessResult table = run({"sim", "--runs", "20", "--seed", "3"});
   EXPECT_THAT(table.out,
               AllOf(HasSubstr("20 runs, of seeds 3 to 22: "), HasSubstr("All invariants hold.\n")));
   // The last run has the settings that a single run draws from the same seed.
-  const Ended last = run({"sim", "--runs", "1", "--seed", "22", "--json"});
+  const ProcessResult last = run({"sim", "--runs", "1", "--seed", "22", "--json"});
   EXPECT_EQ(json["last_settings"], parsed(last.out)["last_settings"]);
   EXPECT_NE(json["last_settings"],
             parsed(run({"sim", "--runs", "1", "--seed", "3", "--json"}).out)["last_settings"]);
@@ -149,13 +150,13 @@ TEST_F(SimCommandTest, RandomRunsRepeatForSameSeeds) {
 }
 
 TEST_F(SimCommandTest, ViolationAmongRunsReplays) {
-  const Ended found = run({"sim", "--runs", "60", "--fault", "commits_each", "--json"});
+  const ProcessResult found = run({"sim", "--runs", "60", "--fault", "commits_each", "--json"});
   ASSERT_EQ(found.exit_code, 1) << found.err << found.out;
   const auto json = parsed(found.out);
   const std::uint64_t runs = json["runs"];
   EXPECT_EQ(json["run"]["seed"], runs);  // the first has seed 1
   const std::string message = json["run"]["violation"]["message"];
-  const Ended table = run({"sim", "--runs", "60", "--fault", "commits_each"});
+  const ProcessResult table = run({"sim", "--runs", "60", "--fault", "commits_each"});
   EXPECT_EQ(table.exit_code, 1);
   for (const auto& [name, value] : json["run"]["settings"].items()) {
     EXPECT_THAT(table.out,
@@ -165,7 +166,7 @@ TEST_F(SimCommandTest, ViolationAmongRunsReplays) {
     const auto& that = line == std::string{"run"} ? json["run"] : json["run"]["shrunk"];
     const std::string replay = that["replay"];
     EXPECT_THAT(replay, AllOf(HasSubstr(" --seed "), HasSubstr("  # perfring " PERFRING_VERSION)));
-    const Ended again = shell("\"$PERFRING\" " + replay.substr(9));
+    const ProcessResult again = shell("\"$PERFRING\" " + replay.substr(9));
     EXPECT_EQ(again.exit_code, 1) << again.err;
     EXPECT_THAT(
         again.out,
@@ -174,13 +175,14 @@ TEST_F(SimCommandTest, ViolationAmongRunsReplays) {
 }
 
 TEST_F(SimCommandTest, RunsThatDoNotFindAFaultShowNothing) {
-  const Ended ended = run({"sim", "--runs", "2", "--steps", "1", "--fault", "wakes_nobody"});
+  const ProcessResult ended =
+      run({"sim", "--runs", "2", "--steps", "1", "--fault", "wakes_nobody"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("Not shown: the fault wakes_nobody was not found"));
 }
 
 TEST_F(SimCommandTest, AScenarioMayComeThroughAPipe) {
-  const Ended ended =
+  const ProcessResult ended =
       shell("echo 'pages 3' | \"$PERFRING\" sim --steps 1000 --scenario /dev/stdin");
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.err, HasSubstr("'/dev/stdin', line 1: pages: 3"));
@@ -232,7 +234,7 @@ TEST_F(SimCommandTest, ImpossibleScenarioOrSettingIsExplained) {
       {{"sim", "--fault", "none"}, "; 'perfring sim --list' prints all"},
   };
   for (const auto& [arguments, message] : cases) {
-    const Ended ended = run(arguments);
+    const ProcessResult ended = run(arguments);
     EXPECT_EQ(ended.exit_code, 2) << message;
     EXPECT_THAT(ended.err, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
     EXPECT_EQ(ended.out, "");
@@ -241,13 +243,13 @@ TEST_F(SimCommandTest, ImpossibleScenarioOrSettingIsExplained) {
 
 TEST_F(SimCommandTest, SystemRefusalNamesFailedCall) {
   if (kSanitized) GTEST_SKIP() << kTooFewForASanitizer;
-  const Ended ended = run_with_files(20, {"sim", "--cpus", "64", "--steps", "1000"});
+  const ProcessResult ended = run_with_files(20, {"sim", "--cpus", "64", "--steps", "1000"});
   EXPECT_EQ(ended.exit_code, 2) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("perfring: the system refused: memfd_create: "));
 }
 
 TEST_F(SimCommandTest, UndetectedFaultSaysWhatFindsIt) {
-  const Ended ended =
+  const ProcessResult ended =
       run({"sim", "--fault", "wakes_nobody", "--scenario", "hostile", "--steps", "20000"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("Not shown: the fault wakes_nobody was not found here; with the "
@@ -256,7 +258,7 @@ TEST_F(SimCommandTest, UndetectedFaultSaysWhatFindsIt) {
 }
 
 TEST_F(SimCommandTest, ASimulationThatDeliversNothingShowsNothing) {
-  const Ended ended = run({"sim", "--set", "hostile=1", "--steps", "1", "--json"});
+  const ProcessResult ended = run({"sim", "--set", "hostile=1", "--steps", "1", "--json"});
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   const auto json = parsed(ended.out);
   EXPECT_EQ(json["verdict"], "not shown");
@@ -264,19 +266,19 @@ TEST_F(SimCommandTest, ASimulationThatDeliversNothingShowsNothing) {
 }
 
 TEST_F(SimCommandTest, AScenarioFromStdinReplaysWithoutIt) {
-  const Ended found = shell(
+  const ProcessResult found = shell(
       "printf 'cpus 1\\nbreak_one_in 40\\n' | \"$PERFRING\" sim --fault "
       "commits_each --scenario - --json");
   ASSERT_EQ(found.exit_code, 1) << found.err;
   const auto json = parsed(found.out);
   const std::string command = json["shrunk"]["replay"];
-  const Ended again = shell("\"$PERFRING\" " + command.substr(9));
+  const ProcessResult again = shell("\"$PERFRING\" " + command.substr(9));
   EXPECT_EQ(again.exit_code, 1) << again.err;
   EXPECT_THAT(again.out, HasSubstr(json["shrunk"]["message"].get<std::string>()));
 }
 
 TEST_F(SimCommandTest, AnInterruptEndsASimulationWithTheVerdictSoFar) {
-  const Ended ended = run_line_until("INT", "sim --steps 1000000000000");
+  const ProcessResult ended = run_line_until("INT", "sim --steps 1000000000000");
   EXPECT_EQ(ended.exit_code, 3) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end; nothing was violated"));
 }

@@ -108,7 +108,8 @@ CLI::App& declare_command(CLI::App& app, SimOptions& options) {
   const CLI::Option* const list =
       sim.add_flag("--list", options.list, "List scenarios, faults and settings, and exit");
   const CLI::Option* const json = sim.add_flag("--json", options.json, "Print the verdict as JSON");
-  refuse_more(sim, {{list, {json}}, {script, {fault, json}}, {runs, {seed, steps, fault, json}}});
+  refuse_other_options(
+      sim, {{list, {json}}, {script, {fault, json}}, {runs, {seed, steps, fault, json}}});
   return sim;
 }
 

@@ -203,7 +203,7 @@ class SimulatedRun {
     epoll_event ready;
     if (::epoll_wait(epoll_.get(), &ready, 1, kTimeoutMilliseconds) == 1) {
       std::uint64_t count = 0;
-      [[maybe_unused]] const ssize_t got = ::read(wakeup_.get(), &count, sizeof(count));
+      [[maybe_unused]] const ssize_t ignored = ::read(wakeup_.get(), &count, sizeof(count));
     }
     for (StandInRing& ring : rings_) ring.wakeups += ring.poll() ? 1 : 0;
   }

@@ -22,13 +22,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Ended run_stress(const std::string& arguments, const std::string& before = "") {
+ProcessResult run_stress(const std::string& arguments, const std::string& before = "") {
   return run_line("stress " + arguments, before);
 }
 
 // Runs one part, checks that its invariants hold, and returns its figures.
 Json part(const std::string& arguments) {
-  const Ended ended = run_stress(arguments + " --json");
+  const ProcessResult ended = run_stress(arguments + " --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, Not(HasSubstr("ThreadSanitizer")));
   const auto json = parsed(ended.out);
@@ -93,7 +93,7 @@ TEST(StressConclusionTest, APartThatDeliversNothingShowsNothing) {
 
 TEST(StressCommandTest, ReplayLineHasEverySettingOfRun) {
   const auto replay = [](const std::string& arguments) {
-    const Ended ended = run_stress(arguments + " --seconds 0.1 --json");
+    const ProcessResult ended = run_stress(arguments + " --seconds 0.1 --json");
     return parsed(ended.out).value("replay", "");
   };
   EXPECT_EQ(replay("--seed 7 --rings 2 --pages 4 --processes --keep-going"),
@@ -106,10 +106,10 @@ TEST(StressCommandTest, ReplayLineHasEverySettingOfRun) {
 
 // The children of some daemons run with SIGCHLD ignored. waitpid() then has no status to return.
 TEST(StressCommandTest, ProcessesRunWithSigchldIgnored) {
-  const Ended ended = run_stress("--processes --seconds 1",
-                                 "python3 -c 'import os, signal, sys; "
-                                 "signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
-                                 "os.execvp(sys.argv[1], sys.argv[1:])'");
+  const ProcessResult ended = run_stress("--processes --seconds 1",
+                                         "python3 -c 'import os, signal, sys; "
+                                         "signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+                                         "os.execvp(sys.argv[1], sys.argv[1:])'");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
 }
 
@@ -119,7 +119,7 @@ TEST(StressCommandTest, MoreRingsOfLargerSizeDeliver) {
 }
 
 TEST(StressCommandTest, TableNamesEveryPart) {
-  const Ended ended = run_stress("--seconds 0.5");
+  const ProcessResult ended = run_stress("--seconds 0.5");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("threads"), HasSubstr("sleepers"), HasSubstr("processes"),
                                HasSubstr("All invariants hold")));
@@ -127,7 +127,7 @@ TEST(StressCommandTest, TableNamesEveryPart) {
 
 TEST(StressCommandTest, InterruptedRunShowsNothing) {
   for (const char* signal : {"INT", "TERM"}) {
-    const Ended ended = run_line_until(signal, "stress --seconds 60");
+    const ProcessResult ended = run_line_until(signal, "stress --seconds 60");
     EXPECT_EQ(ended.exit_code, 3) << ended.out;
     EXPECT_THAT(ended.out, HasSubstr("Not shown: interrupted before the end"));
   }
@@ -141,26 +141,27 @@ TEST(StressCommandTest, AVerdictThatCannotBeWrittenIsAnError) {
 
 #ifndef STRESS_TEST_UNDER_TSAN
 TEST(StressCommandTest, UndetectedFaultSaysWhatFindsIt) {
-  const Ended raced = run_stress("--fault no_smp_wmb --seconds 0.2");
+  const ProcessResult raced = run_stress("--fault no_smp_wmb --seconds 0.2");
   EXPECT_EQ(raced.exit_code, 3) << raced.out;
   EXPECT_THAT(raced.out, HasSubstr("Not shown: the fault no_smp_wmb was not found by the "
                                    "invariants; ThreadSanitizer finds it: `bazel run "
                                    "--config=tsan //:perfring -- stress --fault no_smp_wmb`"));
-  const Ended json = run_stress("--fault no_smp_wmb --seconds 0.2 --json");
+  const ProcessResult json = run_stress("--fault no_smp_wmb --seconds 0.2 --json");
   EXPECT_EQ(parsed(json.out)["verdict"], "not shown");
 }
 #endif
 
 #ifdef STRESS_TEST_UNDER_TSAN
 TEST(StressCommandTest, AFaultThatRacesIsReportedByThreadSanitizer) {
-  const Ended ended = run_stress("--seconds 20 --keep-going --fault no_smp_wmb",
-                                 "TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\"");
+  const ProcessResult ended =
+      run_stress("--seconds 20 --keep-going --fault no_smp_wmb",
+                 "TSAN_OPTIONS=\"$TSAN_OPTIONS halt_on_error=1 exitcode=66\"");
   EXPECT_EQ(ended.exit_code, 66) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("WARNING: ThreadSanitizer: data race"));
 }
 #else
 TEST(StressCommandTest, FaultIsFoundInEachPartThatHasIt) {
-  const Ended ended = run_stress("--seconds 40 --rings 1 --fault publishes_first");
+  const ProcessResult ended = run_stress("--seconds 40 --rings 1 --fault publishes_first");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
   EXPECT_THAT(ended.out,
               AllOf(HasSubstr("VIOLATED threads: "), HasSubstr("VIOLATED processes: "),
@@ -188,14 +189,14 @@ TEST(StressCommandTest, WrongOptionsAreNamedWithWhatIsAccepted) {
       {"--fault ''", "--fault: '' is not accepted"},
   };
   for (const auto& [arguments, message] : cases) {
-    const Ended ended = run_stress(arguments);
+    const ProcessResult ended = run_stress(arguments);
     EXPECT_EQ(ended.exit_code, 2) << arguments;
     EXPECT_THAT(ended.out, AllOf(HasSubstr("perfring: "), HasSubstr(message)));
   }
 }
 
 TEST(StressCommandTest, HelpNamesEveryOption) {
-  const Ended ended = run_stress("--help");
+  const ProcessResult ended = run_stress("--help");
   EXPECT_EQ(ended.exit_code, 0);
   for (const char* text :
        {"--seconds", "--rings", "--pages", "--seed", "--threads", "--sleepers", "--processes",
@@ -205,7 +206,7 @@ TEST(StressCommandTest, HelpNamesEveryOption) {
 }
 
 TEST(StressCommandTest, ListSaysWhatFindsEachFault) {
-  const Ended ended = run_stress("--list");
+  const ProcessResult ended = run_stress("--list");
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("no_smp_wmb"), HasSubstr("ThreadSanitizer"),
                                HasSubstr("invariants")));

@@ -72,7 +72,7 @@ CLI::App& declare_command(CLI::App& app, StressOptions& options) {
   for (const CLI::Option* const option : stress.get_options()) {
     if (std::ranges::find(parts, option) == std::end(parts)) with_fault.push_back(option);
   }
-  refuse_more(stress, {{list, {json}}, {fault, with_fault}});
+  refuse_other_options(stress, {{list, {json}}, {fault, with_fault}});
   return stress;
 }
 

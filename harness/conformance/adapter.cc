@@ -47,7 +47,7 @@ bool take_line(std::string_view line, Printed& printed) {
 }
 
 struct OneRun {
-  Ended ended{};
+  ProcessResult ended{};
   bool late = false;  // it exceeded limits.seconds
   double cpu_seconds = 0;
 };
@@ -89,7 +89,7 @@ OneRun run_once(const std::string& command, const RingImage& image, const Case& 
 // Returns true if the adapter ended well. Otherwise worsens the cell.
 bool ended_well(const std::string& command, const OneRun& run, const ProcessLimits& limits,
                 Cell& cell) {
-  const Ended& ended = run.ended;
+  const ProcessResult& ended = run.ended;
   const std::string error_line = ended.err.empty() ? "" : ": " + first_line(ended.err);
   if (ended.exit_code == 126 || ended.exit_code == 127) {
     throw CannotRun{

@@ -251,7 +251,7 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   const std::uint64_t length = step.number > kNearlyOversize ? step.number - more : step.number;
   outputs_.push_back({length, static_cast<std::size_t>(current_cpu_->id)});
   const std::vector<std::byte> payload = payload_of(number, length, echo_);
-  under_way_.begin(step_and_nested);
+  active_steps_.begin(step_and_nested);
   frame() = {.output = number, .length = length};
   const auto simulated_output = [&] {
     const rig::SimulatedRing& ring = *current_cpu_->ring;
@@ -260,8 +260,8 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   };
   const int rc = current_cpu_->live != nullptr ? live_output(payload) : simulated_output();
   refused_ += rc != 0 && rc != -ENOSPC ? 1 : 0;
-  under_way_.rest([this](bool, auto due) { output(due); });
-  under_way_.end();
+  active_steps_.perform_rest([this](bool, auto due) { output(due); });
+  active_steps_.end();
   return rc;
 }
 

@@ -136,7 +136,7 @@ class CaseProducer {
     __u64 time = 1'000'000;
     __u64 clock() { return time += 1000; }
     void step() {
-      producer.under_way_.moment([this](bool, auto due) { producer.output(due); });
+      producer.active_steps_.pass_moment([this](bool, auto due) { producer.output(due); });
     }
     void on_reserve(const kernel::perf_buffer&, __u64 position, std::size_t size) {
       producer.note_reservation(position, size);
@@ -158,7 +158,7 @@ class CaseProducer {
   void check_stated() const;
   void store(std::uint64_t position, std::uint64_t value, std::size_t size);
   Event sample(std::uint64_t output) const;
-  Frame& frame() { return frames_[under_way_.depth() - 1]; }
+  Frame& frame() { return frames_[active_steps_.depth() - 1]; }
 
   const Case& case_;
   const Echo echo_;
@@ -167,7 +167,7 @@ class CaseProducer {
   std::size_t next_ = 0;                    // index in the case's parts
   std::uint64_t lap_ = 0;                   // within that part, if it is Laps
   const Drain* drain_ = nullptr;
-  script::UnderWay under_way_;
+  script::ActiveSteps active_steps_;
   std::array<Frame, script::kDepthMax + 2> frames_;
   std::vector<Output> outputs_;  // all attempted
   std::size_t refused_ = 0;      // outputs that were refused, but not for want of room

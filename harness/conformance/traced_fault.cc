@@ -116,7 +116,7 @@ bool TracedProcess::explain(pid_t thread, Crash& fault) {
     return false;
   }
   if (::ptrace(PTRACE_DETACH, thread, nullptr, long{SIGSTOP}) != 0) return false;
-  const Ended gdb =
+  const ProcessResult gdb =
       run_child({"/usr/bin/timeout", "--signal=KILL", "20", "/usr/bin/env", "gdb", "-nx", "-batch",
                  "-iex", "set debuginfod enabled off", "-iex", "set auto-load off", "-p",
                  std::to_string(thread), "-ex", fmt::format("backtrace {}", kFramesMax)},

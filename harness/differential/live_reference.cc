@@ -142,14 +142,14 @@ perf_event_mmap_page& LiveReference::page() const {
 
 ReferenceStep LiveReference::run(const script::Step& step) {
   time_ = 0;
-  ReferenceStep seen;
-  seen.observed.result = act(step);
+  ReferenceStep step_result;
+  step_result.observed.result = act(step);
   ++steps_;
-  seen.observed.head = __atomic_load_n(&page().data_head, __ATOMIC_ACQUIRE);
-  seen.observed.tail = page().data_tail;
-  for (std::size_t i = 0; i < events_.size(); ++i) seen.observed.lost[i] = lost_of(i);
-  seen.time = time_;
-  return seen;
+  step_result.observed.head = __atomic_load_n(&page().data_head, __ATOMIC_ACQUIRE);
+  step_result.observed.tail = page().data_tail;
+  for (std::size_t i = 0; i < events_.size(); ++i) step_result.observed.lost[i] = lost_of(i);
+  step_result.time = time_;
+  return step_result;
 }
 
 std::optional<std::string> LiveReference::ring_difference(std::span<const std::byte> ring) {

@@ -53,8 +53,8 @@ KernelTrace record(const std::string& name, const script::Script& script, Refere
                     .steps{}};
   std::vector<std::byte> before{ring.begin(), ring.end()};
   for (const script::Step& step : script.steps) {
-    const ReferenceStep seen = kernel.run(step);
-    trace.steps.push_back({seen, change_of(before, ring)});
+    const ReferenceStep step_result = kernel.run(step);
+    trace.steps.push_back({step_result, change_of(before, ring)});
     before.assign(ring.begin(), ring.end());
   }
   return trace;
@@ -89,10 +89,11 @@ namespace {
 constexpr std::string_view kArrow = " => ";
 using Parsed = std::expected<void, std::string>;
 
-std::string seen_text(const TracedStep& traced) {
-  const rig::Observed& seen = traced.step.observed;
-  std::string text = fmt::format("{} head {} tail {} lost {} {} time {}", seen.result, seen.head,
-                                 seen.tail, seen.lost[0], seen.lost[1], traced.step.time);
+std::string observed_text(const TracedStep& traced) {
+  const rig::Observed& observed = traced.step.observed;
+  std::string text =
+      fmt::format("{} head {} tail {} lost {} {} time {}", observed.result, observed.head,
+                  observed.tail, observed.lost[0], observed.lost[1], traced.step.time);
   if (traced.change.digest) return text + fmt::format(" digest {:016x}", *traced.change.digest);
   if (traced.change.bytes.empty()) return text;
   text += fmt::format(" bytes {} ", traced.change.offset);
@@ -150,12 +151,16 @@ Parsed parse_change(Words& words, Change& change) {
   return {};
 }
 
-std::expected<TracedStep, std::string> parse_seen(std::string_view text) {
+std::expected<TracedStep, std::string> parse_traced_step(std::string_view text) {
   TracedStep traced;
-  rig::Observed& seen = traced.step.observed;
+  rig::Observed& observed = traced.step.observed;
   Words words{text};
-  words.value(seen.result).name("head").value(seen.head).name("tail").value(seen.tail);
-  words.name("lost").value(seen.lost[0]).value(seen.lost[1]).name("time").value(traced.step.time);
+  words.value(observed.result).name("head").value(observed.head).name("tail").value(observed.tail);
+  words.name("lost")
+      .value(observed.lost[0])
+      .value(observed.lost[1])
+      .name("time")
+      .value(traced.step.time);
   if (!words.good())
     return std::unexpected("the observation must be RESULT head N tail N lost N N time N");
   if (const auto parsed = parse_change(words, traced.change); !parsed) {
@@ -213,14 +218,14 @@ Parsed parse_line(std::string_view line, KernelTrace& trace) {
   if (const auto why = script::why_impossible(trace.script.settings, *step)) {
     return std::unexpected(*why);
   }
-  auto seen = parse_seen(line.substr(arrow + kArrow.size()));
-  if (!seen) return std::unexpected(seen.error());
+  auto traced = parse_traced_step(line.substr(arrow + kArrow.size()));
+  if (!traced) return std::unexpected(traced.error());
   const std::uint64_t ring = trace.script.settings.pages * trace.page_size;
-  if (seen->change.offset > ring || seen->change.bytes.size() > ring - seen->change.offset) {
+  if (traced->change.offset > ring || traced->change.bytes.size() > ring - traced->change.offset) {
     return std::unexpected("bytes outside the ring");
   }
   trace.script.steps.push_back(*step);
-  trace.steps.push_back(*std::move(seen));
+  trace.steps.push_back(*std::move(traced));
   return {};
 }
 
@@ -258,7 +263,8 @@ std::string to_text(const KernelTrace& trace) {
                       trace.identity.ids[1]);
   text += to_text(trace.script.settings);
   for (std::size_t i = 0; i < trace.steps.size(); ++i) {
-    text += to_text(trace.script.steps[i]) + std::string{kArrow} + seen_text(trace.steps[i]) + "\n";
+    text +=
+        to_text(trace.script.steps[i]) + std::string{kArrow} + observed_text(trace.steps[i]) + "\n";
   }
   return text;
 }

@@ -49,19 +49,19 @@ TEST_F(KernelTraceTest, TheSimulatedKernelShowsWhatLiveKernelsShowed) {
 
 TEST_F(KernelTraceTest, EveryChangedNumberIsFoundAtItsStep) {
   const std::vector<std::pair<std::string, std::function<void(TracedStep&)>>> changes{
-      {"result", [](TracedStep& seen) { seen.step.observed.result ^= 1; }},
-      {"data_head", [](TracedStep& seen) { seen.step.observed.head += 8; }},
-      {"data_tail", [](TracedStep& seen) { seen.step.observed.tail -= 8; }},
-      {"LOST count", [](TracedStep& seen) { ++seen.step.observed.lost[0]; }},
-      {"LOST count", [](TracedStep& seen) { ++seen.step.observed.lost[1]; }},
+      {"result", [](TracedStep& traced) { traced.step.observed.result ^= 1; }},
+      {"data_head", [](TracedStep& traced) { traced.step.observed.head += 8; }},
+      {"data_tail", [](TracedStep& traced) { traced.step.observed.tail -= 8; }},
+      {"LOST count", [](TracedStep& traced) { ++traced.step.observed.lost[0]; }},
+      {"LOST count", [](TracedStep& traced) { ++traced.step.observed.lost[1]; }},
       {"bytes",
-       [](TracedStep& seen) {
-         if (seen.change.digest) {
-           *seen.change.digest ^= 1;
-         } else if (!seen.change.bytes.empty()) {
-           seen.change.bytes.back() ^= std::byte{1};
+       [](TracedStep& traced) {
+         if (traced.change.digest) {
+           *traced.change.digest ^= 1;
+         } else if (!traced.change.bytes.empty()) {
+           traced.change.bytes.back() ^= std::byte{1};
          } else {
-           seen.change = {.offset = 5, .bytes{std::byte{0x5a}, std::byte{0xa5}}, .digest{}};
+           traced.change = {.offset = 5, .bytes{std::byte{0x5a}, std::byte{0xa5}}, .digest{}};
          }
        }},
   };
@@ -95,8 +95,8 @@ std::string error_of(std::string_view text) {
 }
 
 TEST(ParseTracesTest, ErrorNamesOffendingLine) {
-  const std::string seen = " => 0 head 0 tail 0 lost 0 0 time 0";
-  EXPECT_EQ(error_of("poll" + seen), "no error");
+  const std::string observed = " => 0 head 0 tail 0 lost 0 0 time 0";
+  EXPECT_EQ(error_of("poll" + observed), "no error");
   EXPECT_EQ(error_of(""), "a trace without a step");
   EXPECT_EQ(error_of("page_size 5000"), "line 1: page_size: a power of two from 4096 to 65536");
   EXPECT_EQ(error_of("byte_order middle"), "line 1: byte_order: little or big");
@@ -104,35 +104,36 @@ TEST(ParseTracesTest, ErrorNamesOffendingLine) {
   EXPECT_EQ(error_of("ids 1"), "line 1: ids: not a valid value");
   EXPECT_EQ(error_of("\npages 3"), "line 2: a ring of 3 pages: a power of two up to 1024");
   EXPECT_EQ(error_of("poll"), "line 1: neither a setting nor STEP => OBSERVATION");
-  EXPECT_EQ(error_of("jump" + seen), "line 1: 'jump': not a step or a setting");
-  EXPECT_EQ(error_of("output 1 second" + seen), "line 1: there is no second event: say 'events 2'");
-  EXPECT_EQ(error_of("output 1" + seen + "\n> at 0 poll" + seen),
+  EXPECT_EQ(error_of("jump" + observed), "line 1: 'jump': not a step or a setting");
+  EXPECT_EQ(error_of("output 1 second" + observed),
+            "line 1: there is no second event: say 'events 2'");
+  EXPECT_EQ(error_of("output 1" + observed + "\n> at 0 poll" + observed),
             "line 2: nothing was nested on a real kernel");
   EXPECT_EQ(error_of("poll => 0 head 0"),
             "line 1: the observation must be RESULT head N tail N lost N N time N");
-  EXPECT_EQ(error_of("poll" + seen + " bytes 4095 0102"), "line 1: bytes outside the ring");
-  EXPECT_EQ(error_of("poll" + seen + " bytes 0 012"), "line 1: bytes that are not hexadecimal");
-  EXPECT_EQ(error_of("poll" + seen + " bytes 0 0g"), "line 1: bytes that are not hexadecimal");
-  EXPECT_EQ(error_of("poll" + seen + " digest z"), "line 1: 'z' is not a digest");
-  EXPECT_EQ(error_of("poll" + seen + " more"), "line 1: 'more': bytes or digest is expected");
-  EXPECT_EQ(error_of("poll" + seen + " digest 1 2"),
+  EXPECT_EQ(error_of("poll" + observed + " bytes 4095 0102"), "line 1: bytes outside the ring");
+  EXPECT_EQ(error_of("poll" + observed + " bytes 0 012"), "line 1: bytes that are not hexadecimal");
+  EXPECT_EQ(error_of("poll" + observed + " bytes 0 0g"), "line 1: bytes that are not hexadecimal");
+  EXPECT_EQ(error_of("poll" + observed + " digest z"), "line 1: 'z' is not a digest");
+  EXPECT_EQ(error_of("poll" + observed + " more"), "line 1: 'more': bytes or digest is expected");
+  EXPECT_EQ(error_of("poll" + observed + " digest 1 2"),
             "line 1: unexpected text at the end of the line");
-  EXPECT_EQ(error_of("poll" + seen + "\npages 2"), "line 2: a setting after the first step");
-  EXPECT_EQ(error_of("poll" + seen + "\ncpu 2"), "line 2: cpu: after the first step");
+  EXPECT_EQ(error_of("poll" + observed + "\npages 2"), "line 2: a setting after the first step");
+  EXPECT_EQ(error_of("poll" + observed + "\ncpu 2"), "line 2: cpu: after the first step");
   EXPECT_EQ(error_of("trace"), "line 1: trace: its name is one word");
   EXPECT_EQ(error_of("trace a b"), "line 1: trace: its name is one word");
   EXPECT_EQ(error_of("trace a\npages 2\ntrace b"), "line 3: the previous trace has no step");
   EXPECT_EQ(error_of("pages 2\ntrace b"), "line 2: the previous trace has no step");
-  EXPECT_EQ(error_of("trace a\npoll" + seen + "\ntrace b"), "a trace without a step");
-  EXPECT_EQ(error_of("trace a\npoll" + seen + "\ntrace a"), "line 3: a second trace 'a'");
+  EXPECT_EQ(error_of("trace a\npoll" + observed + "\ntrace b"), "a trace without a step");
+  EXPECT_EQ(error_of("trace a\npoll" + observed + "\ntrace a"), "line 3: a second trace 'a'");
 }
 
 // The first trace may have no name. Each trace has its own settings.
 TEST(ParseTracesTest, ATextHoldsSeveralTraces) {
-  const std::string seen = " => 0 head 0 tail 0 lost 0 0 time 0\n";
+  const std::string observed = " => 0 head 0 tail 0 lost 0 0 time 0\n";
   const auto traces =
-      parse_traces("pages 2\ncpu 3\npoll" + seen + "# and\ntrace second\ncpu 4\npoll" + seen +
-                   "poll" + seen + "trace third\npoll" + seen);
+      parse_traces("pages 2\ncpu 3\npoll" + observed + "# and\ntrace second\ncpu 4\npoll" +
+                   observed + "poll" + observed + "trace third\npoll" + observed);
   ASSERT_TRUE(traces) << traces.error();
   ASSERT_EQ(traces->size(), 3U);
   const auto is = [&](std::size_t i, const std::string& name, std::uint64_t pages, unsigned cpu,

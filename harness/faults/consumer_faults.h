@@ -167,9 +167,9 @@ template <class M>
 struct DropsTheLast : AroundRing<DropsTheLast<M>, M> {
   using AroundRing<DropsTheLast, M>::AroundRing;
   ControlFlow<> drain(const Visit& visit) {
-    std::optional<PerfEvent> held;
+    std::optional<PerfEvent> held_event;
     return this->sound_drain([&](const PerfEvent& event) -> ControlFlow<> {
-      const std::optional<PerfEvent> before = std::exchange(held, event);
+      const std::optional<PerfEvent> before = std::exchange(held_event, event);
       if (!before) return Continue{};
       return visit(*before);
     });
@@ -192,15 +192,15 @@ struct SwapsTwo : AroundRing<SwapsTwo<M>, M> {
   using AroundRing<SwapsTwo, M>::AroundRing;
   ControlFlow<> drain(const Visit& visit) {
     std::uint64_t left = this->positions_.unread();
-    std::optional<PerfEvent> held;
+    std::optional<PerfEvent> held_event;
     return this->sound_drain([&](const PerfEvent& event) -> ControlFlow<> {
       left -= std::min(left, record_bytes(event));
-      if (!held && left == 0) return visit(event);  // there may be no second event
-      if (!held) {
-        held = event;
+      if (!held_event && left == 0) return visit(event);  // there may be no second event
+      if (!held_event) {
+        held_event = event;
         return Continue{};
       }
-      const PerfEvent first = *std::exchange(held, std::nullopt);
+      const PerfEvent first = *std::exchange(held_event, std::nullopt);
       if (const ControlFlow<> flow = visit(event); flow.is_break()) return flow;
       return visit(first);
     });

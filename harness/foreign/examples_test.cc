@@ -16,8 +16,8 @@ TEST(GuestExamplesTest, ProbesCountsReturnOfEachCall) {
 #if defined(__thumb__)
   GTEST_SKIP() << "32-bit ARM kernels put no uprobe on Thumb instructions";
 #endif
-  const Ended ended = run_child({"/examples/probes", "do_sys_openat2", "/init", "main", "/bin/true",
-                                 "/init", "/proc/version", "/nonexistent"});
+  const ProcessResult ended = run_child({"/examples/probes", "do_sys_openat2", "/init", "main",
+                                         "/bin/true", "/init", "/proc/version", "/nonexistent"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   std::smatch found;
   const std::regex line{

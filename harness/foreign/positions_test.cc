@@ -111,7 +111,7 @@ bpf_perf_event_ret on_event(void* context, int, perf_event_header* event) {
   return libbpf.wrong > 1'000'000 ? LIBBPF_PERF_EVENT_ERROR : LIBBPF_PERF_EVENT_CONT;
 }
 
-std::string as_seen(const Libbpf& libbpf, std::uint64_t written) {
+std::string positions_text(const Libbpf& libbpf, std::uint64_t written) {
   const std::string at = " after " + std::to_string(written) + " bytes";
   if (libbpf.wrong > 1'000'000) {
     return "perf_buffer__consume() did not return: stopped by its callback, which was given more "
@@ -124,7 +124,7 @@ std::string as_seen(const Libbpf& libbpf, std::uint64_t written) {
 
 // K48, K49
 TEST_F(FourGibTest, LibbpfHangsOnlyOn32BitKernel) {
-  const std::string seen = in_child([&] {
+  const std::string report = in_child([&] {
     perf_event_attr attr = kernel::bpf_output_attr(/*watermark=*/0);
     int cpu_number = static_cast<int>(cpu());
     int key = cpu_number;
@@ -143,13 +143,14 @@ TEST_F(FourGibTest, LibbpfHangsOnlyOn32BitKernel) {
       perf_buffer__consume(buffer.get());
       return libbpf.wrong == 0;
     });
-    return as_seen(libbpf, written_);
+    return positions_text(libbpf, written_);
   });
-  RecordProperty("libbpf " + std::string{libbpf_version_string()}, seen);
+  RecordProperty("libbpf " + std::string{libbpf_version_string()}, report);
   const std::string known =
       is_kernel_of_32_bits() ? "perf_buffer__consume() did not return" : "all ";
-  EXPECT_EQ(seen.substr(0, known.size()), known)
-      << "if libbpf has changed, so must lib/DIVERGENCES.md and conformance/FINDINGS.md: " << seen;
+  EXPECT_EQ(report.substr(0, known.size()), known)
+      << "if libbpf has changed, so must lib/DIVERGENCES.md and conformance/FINDINGS.md: "
+      << report;
 }
 
 // Counts a reader's values. The writer alternates between two positions.

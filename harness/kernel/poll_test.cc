@@ -63,8 +63,8 @@ TEST(PerfPollTest, FirstPolledEventOfSharedRingTakesFlag) {
 }
 
 // With one processor the threads must take turns; with more they should overlap, so yield seldom.
-void yield_sometimes(unsigned looks_in_vain) {
-  if (looks_in_vain % 2000 == 1999) std::this_thread::yield();
+void yield_sometimes(unsigned failed_polls) {
+  if (failed_polls % 2000 == 1999) std::this_thread::yield();
 }
 
 // The swap is a single access: the same poll or the next one reports a flag set concurrently.
@@ -80,18 +80,18 @@ TEST(PerfPollTest, AFlagSetBesideAPollIsNotLost) {
       handle.rb = &ring.rb();
       perf_output_wakeup(ring.cpu, handle);
       given = i;
-      for (unsigned look = 1; ring.rb().poll.load() != 0 && !done; ++look) yield_sometimes(look);
+      for (unsigned polls = 1; ring.rb().poll.load() != 0 && !done; ++polls) yield_sometimes(polls);
     }
     given = ~0U;
   }};
   // Each flag is taken before the next is set, so the reader can miss at most the last.
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{60};
-  for (unsigned look = 1; given != ~0U && std::chrono::steady_clock::now() < patience; ++look) {
+  for (unsigned polls = 1; given != ~0U && std::chrono::steady_clock::now() < patience; ++polls) {
     if (perf_poll(*ring.event) != 0) {
       ++taken;
-      look = 0;
+      polls = 0;
     }
-    yield_sometimes(look);
+    yield_sometimes(polls);
   }
   done = true;
   writer.join();

@@ -208,10 +208,10 @@ inline void point_at(perf_output_handle& handle, __u64 position) {
   handle.size = page_size - offset;
 }
 
-// Like try_cmpxchg(): on failure, sets `seen` to the current value.
-inline bool local_try_cmpxchg(__u64& field, __u64& seen, __u64 value) {
-  if (field != seen) {
-    seen = field;
+// Like try_cmpxchg(): on failure, sets `expected` to the current value.
+inline bool local_try_cmpxchg(__u64& field, __u64& expected, __u64 value) {
+  if (field != expected) {
+    expected = field;
     return false;
   }
   field = value;

@@ -64,13 +64,13 @@ TEST_F(ConcurrencyTest, EveryRecordIsDeliveredInOrderOrLost) {
   std::uint64_t delivered = 0;
   std::uint64_t lost = 0;
   consume(buffer, done, [&](const PerfEvent& event) {
-    const DeliveredEvent seen = see(event);
-    if (seen.kind == DeliveredEvent::Kind::Lost) {
-      lost += seen.count;
-      expected += seen.count;
+    const DeliveredEvent copied = copy_event(event);
+    if (copied.kind == DeliveredEvent::Kind::Lost) {
+      lost += copied.count;
+      expected += copied.count;
     } else {
-      ASSERT_TRUE(seen.is_sample());
-      ASSERT_EQ(seen.number(), expected);
+      ASSERT_TRUE(copied.is_sample());
+      ASSERT_EQ(copied.number(), expected);
       ++expected;
       ++delivered;
     }
@@ -97,11 +97,12 @@ TEST_F(ConcurrencyTest, AProducerThatWaitsLosesNothing) {
   });
   std::uint64_t delivered = 0;
   consume(buffer, done, [&](const PerfEvent& event) {
-    const DeliveredEvent seen = see(event);
-    if (seen.kind == DeliveredEvent::Kind::Lost) return;  // the producer repeats the lost attempts
-    ASSERT_TRUE(seen.is_sample());
-    ASSERT_EQ(seen.number(), delivered);
-    ASSERT_EQ(seen.bytes.size(), raw_size(static_cast<std::size_t>(8 + delivered % 300)));
+    const DeliveredEvent copied = copy_event(event);
+    if (copied.kind == DeliveredEvent::Kind::Lost)
+      return;  // the producer repeats the lost attempts
+    ASSERT_TRUE(copied.is_sample());
+    ASSERT_EQ(copied.number(), delivered);
+    ASSERT_EQ(copied.bytes.size(), raw_size(static_cast<std::size_t>(8 + delivered % 300)));
     ++delivered;
   });
   producer.join();
@@ -135,8 +136,8 @@ class FlushTest : public LiveTest {
   std::uint64_t& started() { return *reinterpret_cast<std::uint64_t*>(mapping_->bytes().data()); }
 
   struct Trials {
-    int made = 0;
-    int seen = 0;
+    int count = 0;
+    int found = 0;
   };
 
   // Flushes `most` times, each 0.2 ms after the writer has read its clock, and counts the flushes
@@ -148,7 +149,7 @@ class FlushTest : public LiveTest {
     RingSet set = must(RingSet::open(array, options));
     Trials trials;
     const auto end = Clock::now() + 20s;
-    while (trials.made != most && Clock::now() < end) {
+    while (trials.count != most && Clock::now() < end) {
       __atomic_store_n(&started(), 0, __ATOMIC_RELEASE);
       std::thread writer{[&] {
         // Bound to another CPU, the thread would wait for the program without yielding its own CPU.
@@ -173,8 +174,8 @@ class FlushTest : public LiveTest {
       writer.join();
       set.drain([](std::uint32_t, const PerfEvent&) {});
       if (!says) continue;
-      ++trials.made;
-      trials.seen += events;
+      ++trials.count;
+      trials.found += events;
     }
     return trials;
   }
@@ -188,15 +189,15 @@ class FlushTest : public LiveTest {
 // W12
 TEST_F(FlushTest, ACompleteFlushWaitsForAWriterThatIsLate) {
   const Trials trials = flush(Flush::Complete, 24);
-  EXPECT_EQ(trials.seen, trials.made);
-  if (trials.made == 0) GTEST_SKIP() << "this CPU was always late";
+  EXPECT_EQ(trials.found, trials.count);
+  if (trials.count == 0) GTEST_SKIP() << "this CPU was always late";
 }
 
 // W12
 TEST_F(FlushTest, AVisibleFlushDoesNotWaitForALateWriter) {
   const Trials trials = flush(Flush::Visible, 12);
-  EXPECT_EQ(trials.seen, 0);
-  if (trials.made == 0) GTEST_SKIP() << "this CPU was always late";
+  EXPECT_EQ(trials.found, 0);
+  if (trials.count == 0) GTEST_SKIP() << "this CPU was always late";
 }
 
 }  // namespace

@@ -177,14 +177,14 @@ TEST_F(LiveEventTest, WhatChildrenLostIsLostOnce) {
   const Group group =
       must(Group::open({.events = {kFaults}, .target = process(other.id()).and_children()}));
   other.run_to_its_end();
-  std::uint64_t seen = 0;
+  std::uint64_t samples = 0;
   sampler.flush(
-      [&](const Delivered& one) { seen += std::holds_alternative<record::Sample>(one.record); });
+      [&](const Delivered& one) { samples += std::holds_alternative<record::Sample>(one.record); });
   if ((sampler.events()[0].attr.read_format & PERF_FORMAT_LOST) == 0) {
     GTEST_SKIP() << "before Linux 6.0, the kernel does not count what an event lost";
   }
   EXPECT_GT(sampler.lost(), 0U);
-  EXPECT_EQ(seen + sampler.lost(), group.read()->front().value);
+  EXPECT_EQ(samples + sampler.lost(), group.read()->front().value);
 }
 
 }  // namespace

@@ -166,7 +166,7 @@ std::string heard_of(const Quiet& row) {
 // R7, R10, R11
 TEST_F(LiveEventRefusalTest, AnEventThatOpensButStaysSilentIsNamedByCheck) {
   const bool has_kprobes = has_pmu("kprobe");
-  const std::string said = with_tracefs([&] {
+  const std::string output = with_tracefs([&] {
     std::string wrong;
     std::vector<Quiet> rows = quiet_requests();
     const Event print = tracepoint("ftrace:print");  // has an id on some kernels only
@@ -180,13 +180,13 @@ TEST_F(LiveEventRefusalTest, AnEventThatOpensButStaysSilentIsNamedByCheck) {
     }
     return wrong;
   });
-  EXPECT_EQ(said, "");
+  EXPECT_EQ(output, "");
   if (!has_kprobes) RecordProperty("not seen", "a kprobe without the kernel: there are none");
 }
 
 // The sampler watches all tasks, or this process or thread by its number (R5, R27).
 TEST_F(LiveEventRefusalTest, ASamplerIsNotWokenByTheWaitsOfItsOwnThread) {
-  const std::string said = with_tracefs([] {
+  const std::string output = with_tracefs([] {
     std::string wrong;
     const Event switches = changes({.switches = true});
     for (const auto& [event, target] :
@@ -211,7 +211,7 @@ TEST_F(LiveEventRefusalTest, ASamplerIsNotWokenByTheWaitsOfItsOwnThread) {
     }
     return wrong;
   });
-  EXPECT_EQ(said, "");
+  EXPECT_EQ(output, "");
 }
 
 // The list of a process's threads is older than their opening (R8).

@@ -61,9 +61,9 @@ TEST_F(LiveEventTest, NextNeverTimesOutWithARecordInTheRing) {
   while (sampler.next(Clock::now())) {
   }
   fault(3);
-  std::uint64_t seen = 0;
-  while (sampler.next(Clock::time_point::min())) ++seen;
-  EXPECT_GE(seen, 3U);
+  std::uint64_t count = 0;
+  while (sampler.next(Clock::time_point::min())) ++count;
+  EXPECT_GE(count, 3U);
   const auto began = Clock::now();
   while (sampler.next(began + 150ms)) {
   }
@@ -239,25 +239,25 @@ TEST_F(LiveEventTest, AnotherLoopSeesEachRecordInTime) {
                             .batch = is_held ? 0U : 1U << 15,
                             .longest_wait = is_held ? std::chrono::nanoseconds{60s} : 100ms}));
     if (is_held && sampler.rings() < 2) continue;  // one CPU: nothing is held
-    bool is_seen = false;
+    bool is_found = false;
     std::uint64_t memory = 0;
     const auto each = [&](const Delivered& one) {
       const auto* const sample = std::get_if<record::Sample>(&one.record);
-      is_seen = is_seen || (sample != nullptr && sample->addr() == memory);
+      is_found = is_found || (sample != nullptr && sample->addr() == memory);
     };
     memory = fault(1);
     const auto began = Clock::now();
-    while (!is_seen && Clock::now() - began < 30s) {
+    while (!is_found && Clock::now() - began < 30s) {
       sampler.wait(Clock::time_point::min());
       sampler.for_each(each);
-      if (is_seen) break;
+      if (is_found) break;
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(sampler.next_deadline() - Clock::now());
       pollfd ready{sampler.fd(), POLLIN, 0};
       ::poll(&ready, 1, std::clamp(static_cast<int>(left.count()), 0, 30'000));
     }
     EXPECT_LT(Clock::now() - began, 20s) << (is_held ? "held" : "below the batch");
-    EXPECT_TRUE(is_seen);
+    EXPECT_TRUE(is_found);
   }
 }
 
@@ -298,12 +298,12 @@ TEST_F(LiveEventTest, RecordsComeWhateverTheirClock) {
         must(Sampler::open({.events = {event}, .target = this_thread().and_children()}));
     fault(3);
     const auto deadline = Clock::now() + 10s;
-    std::size_t seen = 0;
-    while (seen < 3 && Clock::now() < deadline) {
+    std::size_t count = 0;
+    while (count < 3 && Clock::now() < deadline) {
       sampler.wait(deadline);
-      sampler.for_each([&](const Delivered&) { ++seen; });
+      sampler.for_each([&](const Delivered&) { ++count; });
     }
-    EXPECT_GE(seen, 3U) << "clock " << clock;
+    EXPECT_GE(count, 3U) << "clock " << clock;
     fault(3);
     const auto began = Clock::now();
     EXPECT_TRUE(sampler.next(began + 60s)) << "clock " << clock;
@@ -314,16 +314,16 @@ TEST_F(LiveEventTest, RecordsComeWhateverTheirClock) {
 TEST_F(LiveEventTest, AChildIsSeenFromItsExecveToItsEnd) {
   Sampler sampler = must(Sampler::open(
       {.events = {changes({.execs = true, .forks = true})}, .target = child({"true"})}));
-  std::string seen;
+  std::string names;
   const auto each = [&](const Delivered& one) {
     const auto* const comm = std::get_if<record::Comm>(&one.record);
-    if (comm != nullptr) seen += std::string{comm->comm()} + (comm->is_exec() ? " exec " : " ");
-    if (std::holds_alternative<record::Exit>(one.record)) seen += "exit";
+    if (comm != nullptr) names += std::string{comm->comm()} + (comm->is_exec() ? " exec " : " ");
+    if (std::holds_alternative<record::Exit>(one.record)) names += "exit";
   };
   while (!sampler.child_status()) sampler.wait(Clock::now() + 10ms);
   EXPECT_EQ(*sampler.child_status(), 0);
   sampler.flush(each);
-  EXPECT_EQ(seen, "true exec exit");
+  EXPECT_EQ(names, "true exec exit");
 }
 
 TEST_F(LiveEventTest, ACommandThatCannotBeRunIsExplained) {
@@ -338,7 +338,7 @@ TEST_F(LiveEventTest, ACommandThatCannotBeRunIsExplained) {
 }
 
 TEST_F(LiveEventTest, ChildKilledBeforeStartIsError) {
-  const std::string said = in_child([]() -> std::string {
+  const std::string message = in_child([]() -> std::string {
     auto sampler = Sampler::open({.events = {kFaults}, .target = child({"true"})}, false);
     if (!sampler) return sampler.error().explain();
     static_cast<void>(sampler->signal_child(SIGKILL));
@@ -350,7 +350,7 @@ TEST_F(LiveEventTest, ChildKilledBeforeStartIsError) {
     if (sampler->child_status() != SIGKILL) return "its status is not known";
     return started.error().causes.front().says;
   });
-  EXPECT_EQ(said, "its process ended before it was started");
+  EXPECT_EQ(message, "its process ended before it was started");
 }
 
 }  // namespace

@@ -218,7 +218,7 @@ TEST_F(LiveEventCallersTest, RefusedPageCountNamesItsCause) {
 }
 
 TEST_F(LiveEventCallersTest, TooFewDescriptorsLeaveNothingOpen) {
-  const std::string said = in_child([]() -> std::string {
+  const std::string output = in_child([]() -> std::string {
     const std::size_t before = open_files();
     rlimit few{static_cast<rlim_t>(before) + 3, static_cast<rlim_t>(before) + 3};
     ::setrlimit(RLIMIT_NOFILE, &few);
@@ -229,7 +229,7 @@ TEST_F(LiveEventCallersTest, TooFewDescriptorsLeaveNothingOpen) {
     if (open_files() != before) return "left open";
     return none.error().causes.front().field;
   });
-  EXPECT_EQ(said, "fd");
+  EXPECT_EQ(output, "fd");
 }
 
 // Allows so many more descriptors. The limit applies to their numbers.

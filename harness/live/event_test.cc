@@ -68,7 +68,7 @@ bool is_pid_namespace_of_boot() {
 }
 
 TEST_F(LiveEventTest, TheTracepointNeedsNoFlag) {
-  const std::string said = with_tracefs([]() -> std::string {
+  const std::string output = with_tracefs([]() -> std::string {
     const auto format = TracepointFormat::of("sched:sched_switch");
     if (!format) return format.error().says;
     const auto name = format->text("prev_comm");
@@ -92,11 +92,11 @@ TEST_F(LiveEventTest, TheTracepointNeedsNoFlag) {
     });
     return own >= switches ? "seen" : std::to_string(own) + " of " + std::to_string(switches);
   });
-  EXPECT_EQ(said, "seen");
+  EXPECT_EQ(output, "seen");
 }
 
 TEST_F(LiveEventTest, AFilterLeavesOutRecordsThatDoNotMatch) {
-  const std::string said = with_tracefs([]() -> std::string {
+  const std::string output = with_tracefs([]() -> std::string {
     const Event exits = tracepoint("sched:sched_process_exit");
     auto wrong = Sampler::open({.events = {exits.filter("nope == 1")}});
     if (wrong || wrong.error().step != EventError::Step::Filter) return "a wrong filter";
@@ -110,7 +110,7 @@ TEST_F(LiveEventTest, AFilterLeavesOutRecordsThatDoNotMatch) {
     all->flush([&](const Delivered&) { ++unfiltered; });
     return std::to_string(filtered) + (unfiltered != 0 ? " of some" : " of none");
   });
-  EXPECT_EQ(said, "0 of some");
+  EXPECT_EQ(output, "0 of some");
 }
 
 // This does not depend on the ids that the kernel has left in the samples (R25).
@@ -326,9 +326,9 @@ TEST_F(LiveEventTest, IfNoFallbackOpensEachRefusalIsNamed) {
                        })));
   const auto none = Sampler::open({.events = {chain}, .target = this_thread()});
   ASSERT_FALSE(none);
-  std::string said;
-  for (const Cause& each : none.error().causes) said += each.says + "\n";
-  EXPECT_EQ(said,
+  std::string output;
+  for (const Cause& each : none.error().causes) output += each.says + "\n";
+  EXPECT_EQ(output,
             "sigtrap needs remove_on_exec\n"
             "before it, the software event 12 was refused: there is no software event 12\n"
             "before it, the software event 13 was refused: there is no software event 13\n");

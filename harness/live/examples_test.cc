@@ -33,7 +33,7 @@ using testing::MatchesRegex;
 // the command runs.
 std::string ran(const std::string& command, const std::function<void()>& keep_going) {
   ChildProcess child{{"/bin/sh", "-c", command}};
-  const Ended ended = child.wait([&] {
+  const ProcessResult ended = child.wait([&] {
     ::usleep(8000);
     keep_going();
     return false;
@@ -60,14 +60,14 @@ TEST(RingOnlyExampleTest, PrintsHello) {
 }
 
 TEST_F(ExamplesTest, OneCpuPrintsTenSamples) {
-  const std::string said = on_pin("one_cpu", std::to_string(cpu()), [&] { emit(8); });
-  EXPECT_TRUE(std::regex_match(said, std::regex{"1: 12 bytes\n(.*\n)*10: 12 bytes\n"
-                                                "(1[1-9]: 12 bytes\n)*\\[exit 0\\]"}))
-      << said;
+  const std::string output = on_pin("one_cpu", std::to_string(cpu()), [&] { emit(8); });
+  EXPECT_TRUE(std::regex_match(output, std::regex{"1: 12 bytes\n(.*\n)*10: 12 bytes\n"
+                                                  "(1[1-9]: 12 bytes\n)*\\[exit 0\\]"}))
+      << output;
 }
 
 TEST_F(ExamplesTest, SetUnsetCountsAllThatItsEntryTook) {
-  const std::string said = with_bpffs([&] {
+  const std::string output = with_bpffs([&] {
     const auto pin = path("events");
     must(array().pin(pin.c_str()));
     int accepted = 0;
@@ -76,22 +76,22 @@ TEST_F(ExamplesTest, SetUnsetCountsAllThatItsEntryTook) {
             [&] { accepted += emit(8) == 0; });
     return out + " of " + std::to_string(accepted);
   });
-  EXPECT_TRUE(std::regex_match(said, std::regex{"([1-9][0-9]+) samples\n\\[exit 0\\] of \\1"}))
-      << said;
+  EXPECT_TRUE(std::regex_match(output, std::regex{"([1-9][0-9]+) samples\n\\[exit 0\\] of \\1"}))
+      << output;
 }
 
 TEST_F(ExamplesTest, StopEarlyTakesThreeEventsAtATime) {
-  const std::string said = on_pin("stop_early", std::to_string(cpu()), [&] {
+  const std::string output = on_pin("stop_early", std::to_string(cpu()), [&] {
     if (emit(8) == 0) emitter().emit_many(cpu(), 8, 12);
   });
   EXPECT_TRUE(std::regex_match(
-      said, std::regex{"(took [123](, which is all)?\n)*took 3\n(took [123](, which is all)?\n)*"
-                       "\\[exit 0\\]"}))
-      << said;
+      output, std::regex{"(took [123](, which is all)?\n)*took 3\n(took [123](, which is all)?\n)*"
+                         "\\[exit 0\\]"}))
+      << output;
 }
 
 TEST_F(ExamplesTest, AllCpusCountsWhatEveryCpuOutputs) {
-  const std::string said = on_pin("all_cpus", "5", [&] {
+  const std::string output = on_pin("all_cpus", "5", [&] {
     static std::uint64_t accepted = 0;
     // Stop after some: the example does not count events after its last drain.
     if (accepted < 20) accepted += emit(8) == 0;
@@ -99,27 +99,27 @@ TEST_F(ExamplesTest, AllCpusCountsWhatEveryCpuOutputs) {
   });
   const std::string samples = other_cpu() ? "40" : "20";
   EXPECT_TRUE(
-      std::regex_match(said, std::regex{samples + " samples, 0 lost, 0 malformed\n\\[exit 0\\]"}))
-      << said;
+      std::regex_match(output, std::regex{samples + " samples, 0 lost, 0 malformed\n\\[exit 0\\]"}))
+      << output;
 }
 
 TEST_F(ExamplesTest, RingSetCountsEveryCpuUntilSignal) {
   std::uint64_t accepted = 0;
-  const std::string said = on_pin(
+  const std::string output = on_pin(
       "ring_set", "",
       [&] {
         if (accepted < 20) accepted += emit(8) == 0;
         if (accepted < 20 && other_cpu()) accepted += emitter().emit(*other_cpu(), 8) == 0;
       },
       "timeout --preserve-status -s TERM 5 ");
-  EXPECT_EQ(said, "20 samples, 0 lost, 0 malformed\n[exit 0]");
+  EXPECT_EQ(output, "20 samples, 0 lost, 0 malformed\n[exit 0]");
 }
 
 TEST_F(ExamplesTest, OwnLoopPrintsEveryCpusEventsInTheirOrder) {
   const auto cpu_of = [&](std::uint64_t key) {
     return key % 2 == 0 ? other_cpu().value_or(cpu()) : cpu();
   };
-  const std::string said = on_pin(
+  const std::string output = on_pin(
       "own_loop", "",
       [&] {
         static std::uint64_t next = 1;
@@ -130,7 +130,7 @@ TEST_F(ExamplesTest, OwnLoopPrintsEveryCpusEventsInTheirOrder) {
   for (std::uint64_t key = 1; key <= 20; ++key) {
     expected += "CPU " + std::to_string(cpu_of(key)) + ", key " + std::to_string(key) + "\n";
   }
-  EXPECT_EQ(said, expected + "[exit 0]");
+  EXPECT_EQ(output, expected + "[exit 0]");
 }
 
 // Runs loops of libuv and of Boost.Asio, if these are installed.
@@ -145,10 +145,10 @@ TEST_F(ExamplesTest, LibraryLoopsPrintEveryCpusEventsInOrder) {
   for (const std::string name : {"uv_loop", "asio_loop"}) {
     if (::access(("lib/examples/" + name).c_str(), X_OK) != 0) continue;
     std::uint64_t next = 1;
-    const std::string said = on_pin(name, "3", [&] {
+    const std::string output = on_pin(name, "3", [&] {
       if (next <= 20) next += emitter().emit_many(cpu_of(next), 8, 1, next).accepted;
     });
-    EXPECT_EQ(said, expected + "[exit 0]") << name;
+    EXPECT_EQ(output, expected + "[exit 0]") << name;
   }
 }
 
@@ -165,9 +165,9 @@ TEST_F(ExamplesTest, EachExampleSaysWhyItCannotRun) {
 }
 
 TEST_F(ExamplesTest, WithLibbpfPrintsTheProgramsThatAreStarted) {
-  const std::string said = ran("lib/examples/with_libbpf lib/examples/execs.bpf.o 2>&1",
-                               [] { EXPECT_EQ(std::system("/bin/true"), 0); });
-  EXPECT_TRUE(std::regex_match(said, std::regex{"(pid [0-9]+: .*\n){3,}\\[exit 0\\]"})) << said;
+  const std::string output = ran("lib/examples/with_libbpf lib/examples/execs.bpf.o 2>&1",
+                                 [] { EXPECT_EQ(std::system("/bin/true"), 0); });
+  EXPECT_TRUE(std::regex_match(output, std::regex{"(pid [0-9]+: .*\n){3,}\\[exit 0\\]"})) << output;
 }
 
 TEST_F(ExamplesTest, TheReadmesLoopDrainsEveryCpuUntilItIsStopped) {
@@ -201,28 +201,29 @@ class EventExamplesTest : public ::testing::Test {
 };
 
 TEST_F(EventExamplesTest, PageFaultsPrintsEachPage) {
-  const std::string said = run("page_faults | grep -c 'fault at'");
-  EXPECT_GE(std::stoi(said), 200) << said;
+  const std::string output = run("page_faults | grep -c 'fault at'");
+  EXPECT_GE(std::stoi(output), 200) << output;
 }
 
 // The README's.
 TEST_F(EventExamplesTest, QuickStartPrintsEachPage) {
-  const std::string said = run("quick_start | grep -c 'page fault at 0x'");
-  EXPECT_GE(std::stoi(said), 200) << said;
+  const std::string output = run("quick_start | grep -c 'page fault at 0x'");
+  EXPECT_GE(std::stoi(output), 200) << output;
 }
 
 TEST_F(EventExamplesTest, TracepointPrintsWhatIsRun) {
-  const std::string said =
+  const std::string output =
       ran("unshare -m sh -c '{ mountpoint -q /sys/kernel/tracing || "
           "mount -t tracefs tracefs /sys/kernel/tracing; } && "
           "{ (sleep 0.5; /bin/true) & lib/examples/tracepoint 1; }'",
           [] {});
-  EXPECT_TRUE(std::regex_search(said, std::regex{"CPU [0-9]+: [0-9]+ runs /bin/true\n"})) << said;
+  EXPECT_TRUE(std::regex_search(output, std::regex{"CPU [0-9]+: [0-9]+ runs /bin/true\n"}))
+      << output;
 }
 
 TEST_F(EventExamplesTest, ProbesCountsTheCallsOfAFunction) {
-  const std::string said = run("probes do_sys_openat2 $(realpath /bin/true) 0x2000 /bin/true");
-  EXPECT_NE(said.find("has no symbol 0x2000"), std::string::npos) << said;
+  const std::string output = run("probes do_sys_openat2 $(realpath /bin/true) 0x2000 /bin/true");
+  EXPECT_NE(output.find("has no symbol 0x2000"), std::string::npos) << output;
   const std::string libc = "$(ldd /bin/sh | sed -n 's/.*=> \\(.*libc.so[^ ]*\\).*/\\1/p')";
   const std::string hit = run("probes do_sys_openat2 " + libc + " getpid /bin/sh -c :");
   EXPECT_TRUE(
@@ -231,27 +232,28 @@ TEST_F(EventExamplesTest, ProbesCountsTheCallsOfAFunction) {
 }
 
 TEST_F(EventExamplesTest, ProfileHasCallchainsWithMaps) {
-  const std::string said =
+  const std::string output =
       run("profile sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' 2>/dev/null");
-  EXPECT_TRUE(std::regex_match(said, std::regex{"[1-9][0-9]* samples, [1-9][0-9]* frames, "
-                                                "[1-9][0-9]* maps, 0 lost\n\\[exit 0\\]"}))
-      << said;
+  EXPECT_TRUE(std::regex_match(output, std::regex{"[1-9][0-9]* samples, [1-9][0-9]* frames, "
+                                                  "[1-9][0-9]* maps, 0 lost\n\\[exit 0\\]"}))
+      << output;
 }
 
 TEST_F(EventExamplesTest, CountersFallBackWhereThereIsNoPmu) {
-  const std::string said = run("counters");
-  EXPECT_TRUE(std::regex_search(said, std::regex{"[1-9][0-9]*\\n.*[0-9]*\\n[1-9][0-9]*\\n"}))
-      << said;
-  EXPECT_NE(said.find("[exit 0]"), std::string::npos) << said;
+  const std::string output = run("counters");
+  EXPECT_TRUE(std::regex_search(output, std::regex{"[1-9][0-9]*\\n.*[0-9]*\\n[1-9][0-9]*\\n"}))
+      << output;
+  EXPECT_NE(output.find("[exit 0]"), std::string::npos) << output;
 }
 
 TEST_F(EventExamplesTest, BreakpointSeesTenWrites) {
-  const std::string said = run("breakpoint");
+  const std::string output = run("breakpoint");
   if (breakpoints_are_silent()) {
-    EXPECT_EQ(said, "0 of 10 writes were seen: not every hypervisor has breakpoints\n[exit 1]");
+    EXPECT_EQ(output, "0 of 10 writes were seen: not every hypervisor has breakpoints\n[exit 1]");
     return;
   }
-  EXPECT_TRUE(std::regex_search(said, std::regex{"write 10 by 0x[0-9a-f]+\n\\[exit 0\\]"})) << said;
+  EXPECT_TRUE(std::regex_search(output, std::regex{"write 10 by 0x[0-9a-f]+\n\\[exit 0\\]"}))
+      << output;
 }
 
 }  // namespace

@@ -39,22 +39,22 @@ namespace {
 
 // `event` is a Sample or a Malformed.
 DeliveredEvent slices(DeliveredEvent::Kind kind, const auto& event) {
-  DeliveredEvent seen{.kind = kind, .bytes{}, .head = event.head, .tail = event.tail};
-  seen.bytes.resize(event.size());
-  event.copy_to(seen.bytes);
-  return seen;
+  DeliveredEvent copied{.kind = kind, .bytes{}, .head = event.head, .tail = event.tail};
+  copied.bytes.resize(event.size());
+  event.copy_to(copied.bytes);
+  return copied;
 }
 
-DeliveredEvent seen_of(const Sample& sample) {
+DeliveredEvent copy_of(const Sample& sample) {
   return slices(DeliveredEvent::Kind::Sample, sample);
 }
-DeliveredEvent seen_of(const Lost& lost) {
+DeliveredEvent copy_of(const Lost& lost) {
   return {.kind = DeliveredEvent::Kind::Lost, .bytes{}, .count = lost.count, .head{}, .tail{}};
 }
-DeliveredEvent seen_of(const Malformed& malformed) {
-  DeliveredEvent seen = slices(DeliveredEvent::Kind::Malformed, malformed);
-  seen.defect = malformed.defect;
-  return seen;
+DeliveredEvent copy_of(const Malformed& malformed) {
+  DeliveredEvent copied = slices(DeliveredEvent::Kind::Malformed, malformed);
+  copied.defect = malformed.defect;
+  return copied;
 }
 
 }  // namespace
@@ -66,20 +66,20 @@ std::uint64_t DeliveredEvent::number() const {
   return number;
 }
 
-DeliveredEvent see(const PerfEvent& event) {
-  return std::visit([](const auto& e) { return seen_of(e); }, event);
+DeliveredEvent copy_event(const PerfEvent& event) {
+  return std::visit([](const auto& e) { return copy_of(e); }, event);
 }
 
-void PrintTo(const DeliveredEvent& seen, std::ostream* out) {
-  switch (seen.kind) {
+void PrintTo(const DeliveredEvent& copied, std::ostream* out) {
+  switch (copied.kind) {
     case DeliveredEvent::Kind::Sample:
-      *out << "Sample of " << seen.head.size() << " + " << seen.tail.size() << " bytes";
+      *out << "Sample of " << copied.head.size() << " + " << copied.tail.size() << " bytes";
       return;
     case DeliveredEvent::Kind::Lost:
-      *out << "Lost " << seen.count;
+      *out << "Lost " << copied.count;
       return;
     case DeliveredEvent::Kind::Malformed:
-      *out << to_string(seen.defect) << " of " << seen.bytes.size() << " bytes";
+      *out << to_string(copied.defect) << " of " << copied.bytes.size() << " bytes";
       return;
   }
 }
@@ -109,14 +109,14 @@ void LiveTest::fill_payload(std::size_t size, unsigned seed) {
   }
 }
 
-testing::AssertionResult LiveTest::is_payload(const DeliveredEvent& seen, std::size_t size) {
-  if (!seen.is_sample()) return testing::AssertionFailure() << testing::PrintToString(seen);
-  if (seen.bytes.size() != raw_size(size)) {
+testing::AssertionResult LiveTest::is_payload(const DeliveredEvent& copied, std::size_t size) {
+  if (!copied.is_sample()) return testing::AssertionFailure() << testing::PrintToString(copied);
+  if (copied.bytes.size() != raw_size(size)) {
     return testing::AssertionFailure()
-           << "raw size " << seen.bytes.size() << ", not " << raw_size(size);
+           << "raw size " << copied.bytes.size() << ", not " << raw_size(size);
   }
   const auto sent = emitter().payload().first(size);
-  const auto differs = std::mismatch(sent.begin(), sent.end(), seen.bytes.begin()).first;
+  const auto differs = std::mismatch(sent.begin(), sent.end(), copied.bytes.begin()).first;
   if (differs == sent.end()) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "byte " << differs - sent.begin() << " differs";
 }

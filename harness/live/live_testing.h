@@ -46,14 +46,14 @@ struct DeliveredEvent {
   // The number that Emitter::emit_many() gave it.
   std::uint64_t number() const;
 };
-DeliveredEvent see(const PerfEvent& event);
-void PrintTo(const DeliveredEvent& seen, std::ostream* out);
+DeliveredEvent copy_event(const PerfEvent& event);
+void PrintTo(const DeliveredEvent& copied, std::ostream* out);
 
 // Returns all events that one drain of a PerfBuffer or a PerfEventArrayBuffer delivers.
 template <class Buffer>
 std::vector<DeliveredEvent> drain(Buffer& buffer) {
   std::vector<DeliveredEvent> all;
-  buffer.for_each([&](const PerfEvent& event) { all.push_back(see(event)); });
+  buffer.for_each([&](const PerfEvent& event) { all.push_back(copy_event(event)); });
   return all;
 }
 
@@ -123,7 +123,7 @@ class LiveTest : public testing::Test {
   // Fills payload() with bytes that differ from their neighbours and from other seeds'.
   void fill_payload(std::size_t size, unsigned seed = 0);
   // Whether the event is a Sample of that payload: the bytes at its front, and K1's size.
-  testing::AssertionResult is_payload(const DeliveredEvent& seen, std::size_t size);
+  testing::AssertionResult is_payload(const DeliveredEvent& copied, std::size_t size);
 
   Emitter& emitter() { return *emitter_; }
   PerfEventArray& array() { return *array_; }
@@ -189,8 +189,8 @@ class BpffsTest : public LiveTest {
   void SetUp() override {
     LiveTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    if (const std::string said = with_bpffs([] { return "mounted"; }); said != "mounted") {
-      GTEST_SKIP() << "no bpffs can be mounted in a namespace of one's own: " << said;
+    if (const std::string output = with_bpffs([] { return "mounted"; }); output != "mounted") {
+      GTEST_SKIP() << "no bpffs can be mounted in a namespace of one's own: " << output;
     }
   }
 

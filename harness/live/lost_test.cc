@@ -73,18 +73,18 @@ TEST_F(LostTest, ALostPrecedesTheNextRecordThatFitsOnce) {
   for (const std::uint64_t refusals : std::initializer_list<std::uint64_t>{1, 5, 1000}) {
     SCOPED_TRACE(refusals);
     ASSERT_NO_FATAL_FAILURE(overfill(refusals));
-    for (const DeliveredEvent& seen : drain(buffer)) EXPECT_TRUE(seen.is_sample());
+    for (const DeliveredEvent& copied : drain(buffer)) EXPECT_TRUE(copied.is_sample());
     EXPECT_FALSE(buffer.readable());  // draining alone produces nothing
     EXPECT_TRUE(drain(buffer).empty());
 
     fill_payload(100);
     ASSERT_EQ(emit(100), 0);
     ASSERT_EQ(emit(100), 0);
-    const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 3u);
-    EXPECT_TRUE(seen[0].is_lost(refusals)) << testing::PrintToString(seen);
-    EXPECT_TRUE(is_payload(seen[1], 100));
-    EXPECT_TRUE(is_payload(seen[2], 100));
+    const auto delivered = drain(buffer);
+    ASSERT_EQ(delivered.size(), 3u);
+    EXPECT_TRUE(delivered[0].is_lost(refusals)) << testing::PrintToString(delivered);
+    EXPECT_TRUE(is_payload(delivered[1], 100));
+    EXPECT_TRUE(is_payload(delivered[2], 100));
   }
 }
 
@@ -98,12 +98,12 @@ TEST_F(LostTest, ALostIsWrittenOnlyIfItFitsWithTheRecord) {
   EXPECT_EQ(emit(kPayload), 0);
   EXPECT_EQ(emit(kPayload), -ENOSPC);
 
-  const auto seen = drain(buffer);
+  const auto delivered = drain(buffer);
   const std::size_t before = capacity(os::page_size(), kPayload) - 2;
-  ASSERT_EQ(seen.size(), before + 2);
-  for (std::size_t i = 0; i < before; ++i) EXPECT_TRUE(seen[i].is_sample());
-  EXPECT_TRUE(seen[before].is_lost(4)) << testing::PrintToString(seen[before]);
-  EXPECT_TRUE(seen[before + 1].is_sample());
+  ASSERT_EQ(delivered.size(), before + 2);
+  for (std::size_t i = 0; i < before; ++i) EXPECT_TRUE(delivered[i].is_sample());
+  EXPECT_TRUE(delivered[before].is_lost(4)) << testing::PrintToString(delivered[before]);
+  EXPECT_TRUE(delivered[before + 1].is_sample());
 
   ASSERT_EQ(emit(kPayload), 0);
   EXPECT_TRUE(drain(buffer).at(0).is_lost(1));
@@ -116,9 +116,9 @@ TEST_F(LostTest, ALostAcrossTheEndOfTheRingIsDelivered) {
     ASSERT_NO_FATAL_FAILURE(overfill(lap + 1));
     ASSERT_EQ(drain(buffer).size(), capacity(os::page_size(), kPayload));
     ASSERT_EQ(emit(kPayload), 0);  // 40 more bytes, so that each lap starts elsewhere
-    const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 2u);
-    ASSERT_TRUE(seen[0].is_lost(lap + 1)) << testing::PrintToString(seen);
+    const auto delivered = drain(buffer);
+    ASSERT_EQ(delivered.size(), 2u);
+    ASSERT_TRUE(delivered[0].is_lost(lap + 1)) << testing::PrintToString(delivered);
   }
 }
 
@@ -133,13 +133,13 @@ TEST_F(LostTest, ALostCountsTheGapInTheRecordNumbers) {
     const std::size_t size = 12 + round % 60;
     lost += emitter().emit_many(cpu(), size, count, next).refused;
     next += count;
-    for (const DeliveredEvent& seen : drain(buffer)) {
-      if (seen.kind == DeliveredEvent::Kind::Lost) {
-        expected += seen.count;
-        lost -= seen.count;
+    for (const DeliveredEvent& copied : drain(buffer)) {
+      if (copied.kind == DeliveredEvent::Kind::Lost) {
+        expected += copied.count;
+        lost -= copied.count;
       } else {
-        ASSERT_TRUE(seen.is_sample());
-        ASSERT_EQ(seen.number(), expected++);
+        ASSERT_TRUE(copied.is_sample());
+        ASSERT_EQ(copied.number(), expected++);
       }
     }
     ASSERT_EQ(expected + lost, next);  // delivered, reported or still to be reported

@@ -158,11 +158,11 @@ class NestedReceived {
       longest_way_back = std::max(longest_way_back, way);
     }
     if (record->sequence > before.sequence) before = {record->sequence, key};
-    std::vector<bool>& came = came_[cpu][record->source];
+    std::vector<bool>& received = came_[cpu][record->source];
     const auto at = static_cast<std::size_t>(record->sequence);
-    if (at >= came.size()) came.resize(2 * at + 1);
-    repeated += came[at];
-    came[at] = true;
+    if (at >= received.size()) received.resize(2 * at + 1);
+    repeated += received[at];
+    received[at] = true;
   }
 
   // A source's newest record.

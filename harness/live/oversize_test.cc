@@ -46,18 +46,18 @@ TEST_F(OversizeTest, MalformedOversizeRecordHasHeaderSize) {
     auto buffer = open(pages(kRoomy));
     fill_payload(record.payload);
     ASSERT_EQ(emit(record.payload), 0);
-    const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 1u);
-    ASSERT_TRUE(seen[0].is_malformed(Defect::BadSample)) << testing::PrintToString(seen);
-    ASSERT_EQ(seen[0].bytes.size(), record.size);
+    const auto delivered = drain(buffer);
+    ASSERT_EQ(delivered.size(), 1u);
+    ASSERT_TRUE(delivered[0].is_malformed(Defect::BadSample)) << testing::PrintToString(delivered);
+    ASSERT_EQ(delivered[0].bytes.size(), record.size);
 
     perf_event_header header;
-    std::memcpy(&header, seen[0].bytes.data(), sizeof(header));
+    std::memcpy(&header, delivered[0].bytes.data(), sizeof(header));
     EXPECT_EQ(header.type, static_cast<std::uint32_t>(PERF_RECORD_SAMPLE));
     EXPECT_EQ(header.size, record.size);
     if (record.size < 16) continue;  // K8: nothing follows the header
     std::uint32_t raw = 0;
-    std::memcpy(&raw, seen[0].bytes.data() + sizeof(header), sizeof(raw));
+    std::memcpy(&raw, delivered[0].bytes.data() + sizeof(header), sizeof(raw));
     EXPECT_EQ(raw, record.raw);
   }
 }
@@ -73,15 +73,16 @@ TEST_F(OversizeTest, TheRecordsAroundAnOversizeOneAreDelivered) {
       ASSERT_EQ(emit(record.payload), 0);
       emit_good(13, 2);
       emit_good(4096, 3);
-      const auto seen = drain(buffer);
-      ASSERT_EQ(seen.size(), 4u) << testing::PrintToString(seen);
-      EXPECT_TRUE(seen[1].is_malformed(Defect::BadSample)) << testing::PrintToString(seen);
-      EXPECT_EQ(seen[1].bytes.size(), record.size);
-      EXPECT_TRUE(is_payload(seen[3], 4096));
+      const auto delivered = drain(buffer);
+      ASSERT_EQ(delivered.size(), 4u) << testing::PrintToString(delivered);
+      EXPECT_TRUE(delivered[1].is_malformed(Defect::BadSample))
+          << testing::PrintToString(delivered);
+      EXPECT_EQ(delivered[1].bytes.size(), record.size);
+      EXPECT_TRUE(is_payload(delivered[3], 4096));
       fill_payload(100, 1);
-      EXPECT_TRUE(is_payload(seen[0], 100));
+      EXPECT_TRUE(is_payload(delivered[0], 100));
       fill_payload(13, 2);
-      EXPECT_TRUE(is_payload(seen[2], 13));
+      EXPECT_TRUE(is_payload(delivered[2], 13));
       EXPECT_FALSE(buffer.readable());
     }
   }
@@ -96,9 +97,9 @@ TEST_F(OversizeTest, ARecordOfSizeZeroIsInvisible) {
     EXPECT_FALSE(buffer.readable());
     EXPECT_TRUE(drain(buffer).empty());
     emit_good(100, 1);
-    const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 1u);  // not even a Lost
-    EXPECT_TRUE(is_payload(seen[0], 100));
+    const auto delivered = drain(buffer);
+    ASSERT_EQ(delivered.size(), 1u);  // not even a Lost
+    EXPECT_TRUE(is_payload(delivered[0], 100));
   }
 }
 
@@ -110,13 +111,13 @@ TEST_F(OversizeTest, ZeroSizeRecordAfterLossesLeavesOnlyLost) {
   EXPECT_EQ(emit(65516), -ENOSPC);
   drain(buffer);
   ASSERT_EQ(emit(65520), 0);
-  auto seen = drain(buffer);
-  ASSERT_EQ(seen.size(), 1u);
-  EXPECT_TRUE(seen[0].is_lost(2)) << testing::PrintToString(seen);
+  auto delivered = drain(buffer);
+  ASSERT_EQ(delivered.size(), 1u);
+  EXPECT_TRUE(delivered[0].is_lost(2)) << testing::PrintToString(delivered);
   emit_good(100, 1);
-  seen = drain(buffer);
-  ASSERT_EQ(seen.size(), 1u);
-  EXPECT_TRUE(is_payload(seen[0], 100));
+  delivered = drain(buffer);
+  ASSERT_EQ(delivered.size(), 1u);
+  EXPECT_TRUE(is_payload(delivered[0], 100));
 }
 
 // K10: 65536 bytes of payload go once around the ring, over four unread records and their own
@@ -134,11 +135,11 @@ TEST_F(OversizeTest, ADrainOfOverwrittenRecordsEnds) {
     ASSERT_EQ(emit(65540), 0);
     EXPECT_EQ(ring.page.data_head - ring.page.data_tail, 4u * 24 + 16);
 
-    const auto seen = drain(buffer);
+    const auto delivered = drain(buffer);
     // None of these bytes makes a plausible header.size.
-    ASSERT_EQ(seen.size(), 1u);
-    EXPECT_TRUE(seen[0].is_malformed(Defect::BadSize)) << testing::PrintToString(seen);
-    EXPECT_EQ(seen[0].bytes.size(), 4u * 24 + 16);
+    ASSERT_EQ(delivered.size(), 1u);
+    EXPECT_TRUE(delivered[0].is_malformed(Defect::BadSize)) << testing::PrintToString(delivered);
+    EXPECT_EQ(delivered[0].bytes.size(), 4u * 24 + 16);
     EXPECT_EQ(ring.page.data_head, ring.page.data_tail);
 
     emit_good(100, 1);
@@ -165,9 +166,9 @@ TEST_F(OversizeTest, ADrainOfAnyMixtureOfSizesEndsInTheRing) {
       const int rc = emit(random() % limit);
       ASSERT_TRUE(rc == 0 || rc == -ENOSPC) << rc;
     }
-    const auto seen = drain(buffer);
-    ASSERT_LE(seen.size(), ring.data.size() / 8);
-    for (const DeliveredEvent& event : seen) {
+    const auto delivered = drain(buffer);
+    ASSERT_LE(delivered.size(), ring.data.size() / 8);
+    for (const DeliveredEvent& event : delivered) {
       ASSERT_TRUE(ring.contains(event.head) && ring.contains(event.tail));
       malformed += event.kind == DeliveredEvent::Kind::Malformed;
     }

@@ -85,14 +85,14 @@ class PerfBufferErrorsTest : public LiveTest {
 // K38
 TEST_F(PerfBufferErrorsTest, WithoutPrivilegeOpenIsRefused) {
   if (paranoid() < 1) GTEST_SKIP() << "kernel.perf_event_paranoid allows CPU-wide events to all";
-  const std::string said = in_child([&] {
+  const std::string output = in_child([&] {
     become(kNobody);
     return report(PerfBuffer::open(cpu()));
   });
-  EXPECT_THAT(said, StartsWith(beginning("OpenError", EACCES,
-                                         "perf_event_open failed: Permission denied")));
-  EXPECT_THAT(said, HasSubstr("kernel.perf_event_paranoid is " + std::to_string(paranoid())));
-  EXPECT_THAT(said, HasSubstr("CAP_PERFMON"));
+  EXPECT_THAT(output, StartsWith(beginning("OpenError", EACCES,
+                                           "perf_event_open failed: Permission denied")));
+  EXPECT_THAT(output, HasSubstr("kernel.perf_event_paranoid is " + std::to_string(paranoid())));
+  EXPECT_THAT(output, HasSubstr("CAP_PERFMON"));
 }
 
 // The capability that the advice names suffices.
@@ -107,34 +107,34 @@ TEST_F(PerfBufferErrorsTest, WithCapPerfmonOpenSucceeds) {
 
 TEST_F(PerfBufferErrorsTest, ACpuThatDoesNotExistIsNamed) {
   for (const std::uint32_t cpu : {1u << 20, 0x7fffffffu, 0xffffffffu}) {
-    const std::string said = report(PerfBuffer::open(cpu));
-    EXPECT_THAT(said, StartsWith(beginning("OpenError", EINVAL,
-                                           "perf_event_open failed: Invalid argument")));
-    EXPECT_THAT(said,
+    const std::string output = report(PerfBuffer::open(cpu));
+    EXPECT_THAT(output, StartsWith(beginning("OpenError", EINVAL,
+                                             "perf_event_open failed: Invalid argument")));
+    EXPECT_THAT(output,
                 AllOf(HasSubstr("on CPU " + std::to_string(cpu)),
                       HasSubstr("online CPUs: " + os::to_cpu_list(os::online_cpus().value()))));
   }
 }
 
 TEST_F(PerfBufferErrorsTest, WithoutDescriptorsOpenIsRefused) {
-  const std::string said = in_child([&] {
+  const std::string output = in_child([&] {
     limit(RLIMIT_NOFILE, 0);
     return report(PerfBuffer::open(cpu()));
   });
-  EXPECT_THAT(said, StartsWith(beginning("OpenError", EMFILE,
-                                         "perf_event_open failed: Too many open files")));
-  EXPECT_THAT(said, HasSubstr("ulimit -n"));
+  EXPECT_THAT(output, StartsWith(beginning("OpenError", EMFILE,
+                                           "perf_event_open failed: Too many open files")));
+  EXPECT_THAT(output, HasSubstr("ulimit -n"));
 }
 
 // A container's seccomp profile refuses like this, or a kernel without perf events.
 TEST_F(PerfBufferErrorsTest, APolicyAgainstPerfEventOpenIsToldApart) {
-  const std::string said = in_child([&] {
+  const std::string output = in_child([&] {
     refuse(SYS_perf_event_open, EPERM);
     return report(PerfBuffer::open(cpu()));
   });
-  EXPECT_THAT(said, StartsWith(beginning("OpenError", EPERM,
-                                         "perf_event_open failed: Operation not permitted")));
-  EXPECT_THAT(said, HasSubstr("a seccomp profile"));
+  EXPECT_THAT(output, StartsWith(beginning("OpenError", EPERM,
+                                           "perf_event_open failed: Operation not permitted")));
+  EXPECT_THAT(output, HasSubstr("a seccomp profile"));
 
   for (const int error_number : {ENOSYS, ENOENT}) {
     EXPECT_THAT(in_child([&] {
@@ -179,13 +179,14 @@ TEST_F(PerfBufferErrorsTest, RingAboveLockedMemoryNamesCountThatFits) {
   const std::size_t fits = std::bit_floor(allowed - 1);
 
   EXPECT_EQ(on_all_cpus(fits), "open");
-  const std::string said = on_all_cpus(fits * 2);
-  EXPECT_THAT(said,
+  const std::string output = on_all_cpus(fits * 2);
+  EXPECT_THAT(output,
               StartsWith(beginning("MMapError", EPERM, "mmap failed: Operation not permitted")));
-  EXPECT_THAT(said, AllOf(HasSubstr("1 + " + std::to_string(fits * 2) + " pages"),
-                          HasSubstr("kernel.perf_event_mlock_kb is " + std::to_string(mlock_kib())),
-                          HasSubstr("at most " + std::to_string(fits) + " data pages fit"),
-                          HasSubstr("RLIMIT_MEMLOCK"), HasSubstr("CAP_IPC_LOCK")));
+  EXPECT_THAT(output,
+              AllOf(HasSubstr("1 + " + std::to_string(fits * 2) + " pages"),
+                    HasSubstr("kernel.perf_event_mlock_kb is " + std::to_string(mlock_kib())),
+                    HasSubstr("at most " + std::to_string(fits) + " data pages fit"),
+                    HasSubstr("RLIMIT_MEMLOCK"), HasSubstr("CAP_IPC_LOCK")));
 }
 
 // Tries the remedies that the advice names.
@@ -217,20 +218,21 @@ TEST_F(PerfBufferErrorsTest, ARingTheKernelCannotAllocateIsRefused) {
   if (sizeof(void*) != 8 || os::page_size() != 4096) {
     GTEST_SKIP() << "2^19 pages are refused on 64-bit machines with pages of 4 KiB";
   }
-  const std::string said = report(PerfBuffer::open(cpu(), std::size_t{1} << 19));
-  EXPECT_THAT(said,
+  const std::string output = report(PerfBuffer::open(cpu(), std::size_t{1} << 19));
+  EXPECT_THAT(output,
               StartsWith(beginning("MMapError", ENOMEM, "mmap failed: Cannot allocate memory")));
-  EXPECT_THAT(said, AllOf(HasSubstr("ask for fewer pages"), HasSubstr("524288 pages")));
+  EXPECT_THAT(output, AllOf(HasSubstr("ask for fewer pages"), HasSubstr("524288 pages")));
 }
 
 TEST_F(PerfBufferErrorsTest, APolicyAgainstEnableIsToldApart) {
-  const std::string said = in_child([&] {
+  const std::string output = in_child([&] {
     refuse(SYS_ioctl, PERF_EVENT_IOC_ENABLE, EPERM);
     return report(PerfBuffer::open(cpu()));
   });
-  EXPECT_THAT(said, StartsWith(beginning("PerfEventEnableError", EPERM,
-                                         "PERF_EVENT_IOC_ENABLE failed: Operation not permitted")));
-  EXPECT_THAT(said, HasSubstr("seccomp"));
+  EXPECT_THAT(output,
+              StartsWith(beginning("PerfEventEnableError", EPERM,
+                                   "PERF_EVENT_IOC_ENABLE failed: Operation not permitted")));
+  EXPECT_THAT(output, HasSubstr("seccomp"));
 }
 
 // At each error open() already holds some of its resources.

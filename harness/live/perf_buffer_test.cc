@@ -30,12 +30,14 @@ static_assert(std::is_nothrow_move_assignable_v<PerfBuffer>);
 class PerfBufferLiveTest : public LiveTest {
  protected:
   // The perf event files that this process has open, and their mappings.
-  struct Held {
+  struct Resources {
     std::size_t files;
     std::size_t mappings;
-    bool operator==(const Held&) const = default;
+    bool operator==(const Resources&) const = default;
   };
-  static Held held() { return {perf_event_files(), perf_event_mappings().size()}; }
+  static Resources current_resources() {
+    return {perf_event_files(), perf_event_mappings().size()};
+  }
 
   // Opens a plain PerfBuffer, and enters it in the map, which the buffer does not hold.
   PerfBuffer open(std::size_t page_count = 2) { return open(array(), cpu(), page_count); }
@@ -102,13 +104,13 @@ TEST_F(PerfBufferLiveTest, MapsRingPlusControlPage) {
 }
 
 TEST_F(PerfBufferLiveTest, DestructionReleasesEverything) {
-  ASSERT_EQ(held(), (Held{0, 0}));
+  ASSERT_EQ(current_resources(), (Resources{0, 0}));
   {
     auto buffer = open();
-    EXPECT_EQ(held(), (Held{1, 1}));
+    EXPECT_EQ(current_resources(), (Resources{1, 1}));
     EXPECT_EQ(emit(8), 0);
   }
-  EXPECT_EQ(held(), (Held{0, 0}));
+  EXPECT_EQ(current_resources(), (Resources{0, 0}));
   EXPECT_EQ(emit(8), -EOPNOTSUPP);
 }
 
@@ -166,13 +168,13 @@ TEST_F(PerfBufferLiveTest, MoveConstructionTakesEverything) {
   ASSERT_EQ(emit(8), 0);
   {
     PerfBuffer second{std::move(first)};
-    EXPECT_EQ(held(), (Held{1, 1}));
+    EXPECT_EQ(current_resources(), (Resources{1, 1}));
     EXPECT_EQ(second.fd(), fd);
     EXPECT_TRUE(second.readable());
     EXPECT_EQ(emit(8), 0);
     EXPECT_EQ(drain(second).size(), 2u);
   }
-  EXPECT_EQ(held(), (Held{0, 0}));
+  EXPECT_EQ(current_resources(), (Resources{0, 0}));
   EXPECT_EQ(emit(8), -EOPNOTSUPP);
 }
 
@@ -194,11 +196,11 @@ TEST_F(PerfBufferLiveTest, MoveAssignmentReleasesWhatWasThere) {
   auto other_array = must(PerfEventArray::from_fd(other_emitter.map_fd()));
   PerfBuffer kept = open();
   PerfBuffer other = open(other_array, cpu(), 4);
-  ASSERT_EQ(held(), (Held{2, 2}));
+  ASSERT_EQ(current_resources(), (Resources{2, 2}));
   ASSERT_EQ(other_emitter.emit(cpu(), 8), 0);
 
   kept = std::move(other);
-  EXPECT_EQ(held(), (Held{1, 1}));
+  EXPECT_EQ(current_resources(), (Resources{1, 1}));
   EXPECT_EQ(perf_event_mappings().at(0).size, 5 * os::page_size());
   EXPECT_EQ(emit(8), -EOPNOTSUPP);
   EXPECT_EQ(other_emitter.emit(cpu(), 8), 0);
@@ -216,7 +218,7 @@ TEST_F(PerfBufferLiveTest, MoveAssignmentToItselfChangesNothing) {
   ASSERT_EQ(emit(8), 0);
   PerfBuffer& same = buffer;
   buffer = std::move(same);
-  EXPECT_EQ(held(), (Held{1, 1}));
+  EXPECT_EQ(current_resources(), (Resources{1, 1}));
   EXPECT_EQ(drain(buffer).size(), 1u);
   EXPECT_EQ(emit(8), 0);
 }
@@ -237,12 +239,12 @@ TEST_F(PerfBufferLiveTest, DataTailMovesOnceADrain) {
 TEST_F(PerfBufferLiveTest, ADrainEndsWhereDataHeadWas) {
   auto buffer = open();
   ASSERT_EQ(emit(8), 0);
-  int seen = 0;
+  int count = 0;
   buffer.for_each([&](const PerfEvent&) {
-    ++seen;
+    ++count;
     EXPECT_EQ(emit(8), 0);
   });
-  EXPECT_EQ(seen, 1);
+  EXPECT_EQ(count, 1);
   EXPECT_TRUE(buffer.readable());
   EXPECT_EQ(drain(buffer).size(), 1u);
 }

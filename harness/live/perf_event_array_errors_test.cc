@@ -187,12 +187,12 @@ TEST_F(PerfEventArrayErrorsTest, OnlyAnOpenEventCanBeAnEntry) {
 // system's error.
 template <class Result>
 void expect_entry_refused(const Result& changed, const char* call, const std::string& object,
-                          std::errc said, const char* change) {
+                          std::errc code, const char* change) {
   ASSERT_FALSE(changed.has_value()) << object;
   const auto error = std::get<SyscallError>(changed.error().cause);
   EXPECT_STREQ(error.call, call);
   EXPECT_EQ(error.object, object);
-  EXPECT_EQ(error.io_error, said) << error.io_error.message();
+  EXPECT_EQ(error.io_error, code) << error.io_error.message();
   EXPECT_THAT(changed.error().explain(),
               AllOf(HasSubstr(std::string{"asked for: "} + call + " of " + object + "\n"),
                     HasSubstr(change)));

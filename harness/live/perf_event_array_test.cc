@@ -118,9 +118,9 @@ TEST_F(PerfEventArrayLiveTest, BuffersOfAllCpusWorkAtOnce) {
     ASSERT_EQ(emitter().emit_many(cpus[i], 8, 10, 1000 * i).accepted, 10u);
   }
   for (std::size_t i = 0; i < cpus.size(); ++i) {
-    const auto seen = drain(buffers[i]);
-    ASSERT_EQ(seen.size(), 10u);
-    EXPECT_EQ(seen[0].number(), 1000 * i);
+    const auto delivered = drain(buffers[i]);
+    ASSERT_EQ(delivered.size(), 10u);
+    EXPECT_EQ(delivered[0].number(), 1000 * i);
   }
 }
 
@@ -248,26 +248,26 @@ TEST_F(PinTest, EntriesDoNotOutliveTheFileThatPutThem) {
 }
 
 TEST_F(PinTest, APathThatExistsIsRefused) {
-  const std::string said = with_bpffs([&] {
+  const std::string output = with_bpffs([&] {
     static_cast<void>(array().pin(path("events").c_str()));
     return report(array().pin(path("events").c_str()));
   });
-  EXPECT_THAT(said, testing::StartsWith("bpf_obj_pin " + std::to_string(EEXIST) +
-                                        " | `bpf_obj_pin` failed: File exists | "));
-  EXPECT_THAT(said, AllOf(HasSubstr("bpf_obj_pin of " + path("events").string()),
-                          HasSubstr("remove the existing pin")));
+  EXPECT_THAT(output, testing::StartsWith("bpf_obj_pin " + std::to_string(EEXIST) +
+                                          " | `bpf_obj_pin` failed: File exists | "));
+  EXPECT_THAT(output, AllOf(HasSubstr("bpf_obj_pin of " + path("events").string()),
+                            HasSubstr("remove the existing pin")));
 }
 
 TEST_F(PinTest, AMissingFolderOrPinIsNamed) {
-  std::string said =
+  std::string output =
       with_bpffs([&] { return report(array().pin((path("none") / "events").c_str())); });
-  EXPECT_THAT(said, AllOf(testing::StartsWith("bpf_obj_pin " + std::to_string(ENOENT)),
-                          HasSubstr("give a path that exists")));
-  said = with_bpffs([&] { return report(PerfEventArray::from_pin(path("none").c_str())); });
-  EXPECT_THAT(said, testing::StartsWith("bpf_obj_get " + std::to_string(ENOENT) +
-                                        " | `bpf_obj_get` failed: No such file or directory | "));
-  EXPECT_THAT(said, AllOf(HasSubstr("bpf_obj_get of " + path("none").string()),
-                          HasSubstr("give a path that exists")));
+  EXPECT_THAT(output, AllOf(testing::StartsWith("bpf_obj_pin " + std::to_string(ENOENT)),
+                            HasSubstr("give a path that exists")));
+  output = with_bpffs([&] { return report(PerfEventArray::from_pin(path("none").c_str())); });
+  EXPECT_THAT(output, testing::StartsWith("bpf_obj_get " + std::to_string(ENOENT) +
+                                          " | `bpf_obj_get` failed: No such file or directory | "));
+  EXPECT_THAT(output, AllOf(HasSubstr("bpf_obj_get of " + path("none").string()),
+                            HasSubstr("give a path that exists")));
 }
 
 TEST_F(PinTest, APinOfAMapOfAnotherTypeIsRefused) {
@@ -283,20 +283,20 @@ TEST_F(PinTest, APinOfAMapOfAnotherTypeIsRefused) {
 // The kernel refuses these with EPERM or EACCES, although no privilege would help.
 TEST_F(PinTest, APathThatIsNotOnABpffsIsToldApart) {
   const auto outside = std::filesystem::temp_directory_path() / "perfring_not_on_a_bpffs";
-  std::string said = report(array().pin(outside.c_str()));
-  EXPECT_THAT(said, AllOf(testing::StartsWith("bpf_obj_pin " + std::to_string(EPERM)),
-                          HasSubstr("mount -t bpf bpf /sys/fs/bpf")));
+  std::string output = report(array().pin(outside.c_str()));
+  EXPECT_THAT(output, AllOf(testing::StartsWith("bpf_obj_pin " + std::to_string(EPERM)),
+                            HasSubstr("mount -t bpf bpf /sys/fs/bpf")));
   EXPECT_FALSE(std::filesystem::exists(outside));
-  said = report(PerfEventArray::from_pin("/proc/self/maps"));
-  EXPECT_THAT(said, AllOf(testing::StartsWith("bpf_obj_get " + std::to_string(EACCES)),
-                          HasSubstr("mount -t bpf bpf /sys/fs/bpf")));
+  output = report(PerfEventArray::from_pin("/proc/self/maps"));
+  EXPECT_THAT(output, AllOf(testing::StartsWith("bpf_obj_get " + std::to_string(EACCES)),
+                            HasSubstr("mount -t bpf bpf /sys/fs/bpf")));
 }
 
 // bpffs reserves names with dots.
 TEST_F(PinTest, NameWithDotIsRefusedWithAdvice) {
-  const std::string said =
+  const std::string output =
       with_bpffs([&] { return report(array().pin(path("events.1").c_str())); });
-  EXPECT_THAT(said,
+  EXPECT_THAT(output,
               AllOf(testing::StartsWith("bpf_obj_pin " + std::to_string(EPERM)), HasSubstr("dot")));
 }
 

@@ -41,7 +41,7 @@ class PerfStatTest : public live::RootTest {
                                    "--field-separator=,", "--event", "page-faults",
                                    "--no-big-num",        "--"};
     for (const std::string& word : command()) words.push_back(word);
-    const Ended ended = run_child(words);
+    const ProcessResult ended = run_child(words);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     EXPECT_NE(ended.err.find(",,page-faults"), std::string::npos) << ended.err;
     return std::strtoull(ended.err.c_str(), nullptr, 10);

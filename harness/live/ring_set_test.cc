@@ -75,15 +75,15 @@ class LiveRingSetTest : public LiveTest {
 
 TEST_F(LiveRingSetTest, EachCpusRecordsAreDeliveredWithTheirCpu) {
   RingSet set = open_set();
-  std::map<std::uint32_t, int> seen;
+  std::map<std::uint32_t, int> counts;
   for (int i = 0; i < 5; ++i) {
     for (const std::uint32_t cpu : cpus()) EXPECT_EQ(emitter().emit(cpu, kPayload), 0);
     EXPECT_EQ(set.wait(), Woken::Report);
-    EXPECT_EQ(set.drain([&](std::uint32_t cpu, const PerfEvent&) { ++seen[cpu]; }),
+    EXPECT_EQ(set.drain([&](std::uint32_t cpu, const PerfEvent&) { ++counts[cpu]; }),
               DrainEnd::Drained);
   }
-  EXPECT_EQ(seen.size(), cpus().size());
-  for (const auto& [cpu, count] : seen) EXPECT_EQ(count, 5) << cpu;
+  EXPECT_EQ(counts.size(), cpus().size());
+  for (const auto& [cpu, count] : counts) EXPECT_EQ(count, 5) << cpu;
 }
 
 TEST_F(LiveRingSetTest, ARecordFromBeforeTheFirstWaitIsReported) {

@@ -118,10 +118,10 @@ TEST_F(PayloadTest, EverySizeArrivesIntact) {
   for (const kernel::KnownSize& record : kernel::kKnownSizes) {
     fill_payload(record.payload, static_cast<unsigned>(record.payload));
     ASSERT_EQ(emit(record.payload), 0) << record.payload;
-    const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 1u) << record.payload;
-    EXPECT_EQ(seen[0].bytes.size(), record.raw) << record.payload;
-    EXPECT_TRUE(is_payload(seen[0], record.payload)) << record.payload;
+    const auto delivered = drain(buffer);
+    ASSERT_EQ(delivered.size(), 1u) << record.payload;
+    EXPECT_EQ(delivered[0].bytes.size(), record.raw) << record.payload;
+    EXPECT_TRUE(is_payload(delivered[0], record.payload)) << record.payload;
   }
 }
 
@@ -131,9 +131,9 @@ TEST_F(PayloadTest, TheNextRecordStartsAtTheSizeOfTheOneBefore) {
     auto buffer = open(roomy());
     ASSERT_EQ(emit(record.payload), 0);
     ASSERT_EQ(emit(record.payload), 0);
-    const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 2u) << record.payload;
-    EXPECT_EQ(seen[1].head.data() - seen[0].head.data(), record.size) << record.payload;
+    const auto delivered = drain(buffer);
+    ASSERT_EQ(delivered.size(), 2u) << record.payload;
+    EXPECT_EQ(delivered[1].head.data() - delivered[0].head.data(), record.size) << record.payload;
   }
 }
 
@@ -153,11 +153,11 @@ TEST_F(PayloadTest, PaddingIsWhatTheRingHeldBefore) {
   for (const std::size_t size :
        std::initializer_list<std::size_t>{0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 13, 94, 97}) {
     ASSERT_EQ(emit(size), 0);
-    const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 1u);
-    ASSERT_TRUE(is_payload(seen[0], size));
-    EXPECT_EQ(std::ranges::count(seen[0].bytes.begin() + static_cast<std::ptrdiff_t>(size),
-                                 seen[0].bytes.end(), std::byte{0xEE}),
+    const auto delivered = drain(buffer);
+    ASSERT_EQ(delivered.size(), 1u);
+    ASSERT_TRUE(is_payload(delivered[0], size));
+    EXPECT_EQ(std::ranges::count(delivered[0].bytes.begin() + static_cast<std::ptrdiff_t>(size),
+                                 delivered[0].bytes.end(), std::byte{0xEE}),
               static_cast<std::ptrdiff_t>(raw_size(size) - size))
         << size;
   }
@@ -168,11 +168,11 @@ TEST_F(PayloadTest, PaddingOfAFreshRingIsZero) {
   auto buffer = open(1);
   std::ranges::fill(emitter().payload(), std::byte{0xEE});
   ASSERT_EQ(emit(5), 0);
-  const auto seen = drain(buffer);
-  ASSERT_EQ(seen.size(), 1u);
+  const auto delivered = drain(buffer);
+  ASSERT_EQ(delivered.size(), 1u);
   std::vector<std::byte> expected(12);
   std::fill_n(expected.begin(), 5, std::byte{0xEE});
-  EXPECT_EQ(seen[0].bytes, expected);
+  EXPECT_EQ(delivered[0].bytes, expected);
 }
 
 // S4. A record has 104 bytes, an odd multiple of 8, so that a record starts at each 8-byte position
@@ -184,10 +184,10 @@ TEST_F(PayloadTest, TheEndOfTheRingSplitsAPayloadAnywhere) {
   for (std::size_t i = 0; i < os::page_size() / 8; ++i) {
     fill_payload(kSplitPayload, static_cast<unsigned>(i));
     ASSERT_EQ(emit(kSplitPayload), 0);
-    const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 1u);
-    ASSERT_TRUE(is_payload(seen[0], kSplitPayload)) << i;
-    if (!seen[0].tail.empty()) heads.insert(seen[0].head.size());
+    const auto delivered = drain(buffer);
+    ASSERT_EQ(delivered.size(), 1u);
+    ASSERT_TRUE(is_payload(delivered[0], kSplitPayload)) << i;
+    if (!delivered[0].tail.empty()) heads.insert(delivered[0].head.size());
   }
   EXPECT_EQ(heads, (std::set<std::size_t>{4, 12, 20, 28, 36, 44, 52, 60, 68, 76, 84}));
 }
@@ -201,10 +201,10 @@ TEST_F(PayloadTest, LargePayloadsSurviveTheEndOfTheRing) {
     const std::size_t size = 65516 - i;
     fill_payload(size, i);
     ASSERT_EQ(emit(size), 0);
-    const auto seen = drain(buffer);
-    ASSERT_EQ(seen.size(), 1u);
-    ASSERT_TRUE(is_payload(seen[0], size)) << i;
-    split += !seen[0].tail.empty();
+    const auto delivered = drain(buffer);
+    ASSERT_EQ(delivered.size(), 1u);
+    ASSERT_TRUE(is_payload(delivered[0], size)) << i;
+    split += !delivered[0].tail.empty();
   }
   EXPECT_GT(split, 0u);
 }
@@ -219,12 +219,12 @@ TEST_F(PayloadTest, SlicesLieInTheRing) {
   EXPECT_EQ(ring.page.data_size, os::page_size());
   for (int i = 0; i < 200; ++i) {
     ASSERT_EQ(emit(100), 0);
-    for (const DeliveredEvent& seen : drain(buffer)) {
-      EXPECT_TRUE(ring.contains(seen.head));
-      EXPECT_TRUE(ring.contains(seen.tail));
-      if (!seen.tail.empty()) {
-        EXPECT_EQ(seen.head.data() + seen.head.size(), ring.data.data() + ring.data.size());
-        EXPECT_EQ(seen.tail.data(), ring.data.data());
+    for (const DeliveredEvent& copied : drain(buffer)) {
+      EXPECT_TRUE(ring.contains(copied.head));
+      EXPECT_TRUE(ring.contains(copied.tail));
+      if (!copied.tail.empty()) {
+        EXPECT_EQ(copied.head.data() + copied.head.size(), ring.data.data() + ring.data.size());
+        EXPECT_EQ(copied.tail.data(), ring.data.data());
       }
     }
   }

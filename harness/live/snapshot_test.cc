@@ -34,9 +34,9 @@ class SnapshotTest : public LiveTest {
         lost_ += lost->count;
         return;
       }
-      const DeliveredEvent seen = see(event);
-      ASSERT_TRUE(seen.is_sample()) << ::testing::PrintToString(seen);
-      numbers_.push_back(seen.number());
+      const DeliveredEvent copied = copy_event(event);
+      ASSERT_TRUE(copied.is_sample()) << ::testing::PrintToString(copied);
+      numbers_.push_back(copied.number());
     };
   }
   // The numbers that a snapshot delivers, newest first.

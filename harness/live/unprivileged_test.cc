@@ -34,7 +34,7 @@ std::string run_as_nobody(const fs::path& program) {
   return in_child([&] {
     become(kNobody);
     // Drop Bazel's variables, some of which say where to report.
-    const Ended ended = run_child({"/usr/bin/env", "-i", program});
+    const ProcessResult ended = run_child({"/usr/bin/env", "-i", program});
     return ended.out + ended.err + "[exit " + std::to_string(ended.exit_code) + "]\n";
   });
 }

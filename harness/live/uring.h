@@ -75,11 +75,11 @@ class Uring {
       return static_cast<std::byte*>(at);
     };
     const auto word = [](std::byte* at) { return reinterpret_cast<std::uint32_t*>(at); };
-    std::byte* const asked =
+    std::byte* const submission =
         map(params.sq_off.array + params.sq_entries * sizeof(std::uint32_t), IORING_OFF_SQ_RING);
-    tail_ = word(asked + params.sq_off.tail);
-    mask_ = *word(asked + params.sq_off.ring_mask);
-    array_ = word(asked + params.sq_off.array);
+    tail_ = word(submission + params.sq_off.tail);
+    mask_ = *word(submission + params.sq_off.ring_mask);
+    array_ = word(submission + params.sq_off.array);
     entries_ = reinterpret_cast<io_uring_sqe*>(
         map(params.sq_entries * sizeof(io_uring_sqe), IORING_OFF_SQES));
     std::byte* const done =

@@ -69,14 +69,14 @@ TEST_F(LiveWaiterTest, WithoutEpollPwait2EachRecordIsReported) {
               buffer_.emplace(open(8));
               must(waiter_->add(buffer_->fd()));
               waiter_->poll();
-              std::string said;
+              std::string output;
               for (int i = 0; i < 5; ++i) {
                 emit(kWaiterPayload);
-                said += waiter_->wait() == Woken::Report ? "report " : "no report ";
-                said += std::to_string(drained()) + ", ";
-                said += wait_shortly() == Woken::Timeout ? "" : "no timeout ";
+                output += waiter_->wait() == Woken::Report ? "report " : "no report ";
+                output += std::to_string(drained()) + ", ";
+                output += wait_shortly() == Woken::Timeout ? "" : "no timeout ";
               }
-              return said;
+              return output;
             }),
             "report 1, report 1, report 1, report 1, report 1, ");
 }

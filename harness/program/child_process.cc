@@ -80,7 +80,7 @@ void ChildProcess::wait_for_end(const std::function<bool()>& give_up) const {
   }
 }
 
-Ended ChildProcess::wait(const std::function<bool()>& give_up) {
+ProcessResult ChildProcess::wait(const std::function<bool()>& give_up) {
   if (give_up) wait_for_end(give_up);
   const auto ended = command_.process().wait();
   if (!ended) throw std::system_error{ended.error(), "waiting for a child"};

@@ -14,7 +14,7 @@
 
 namespace perfring {
 
-struct Ended {
+struct ProcessResult {
   int exit_code;  // 128 + N if signal N ended the child, as in a shell
   std::string out;
   std::string err;
@@ -46,14 +46,15 @@ class ChildProcess {
   void wait_for_end(const std::function<bool()>& give_up = {}) const;
   // Does the same, and then reaps the child. Throws std::system_error if its status is not
   // available.
-  Ended wait(const std::function<bool()>& give_up = {});
+  ProcessResult wait(const std::function<bool()>& give_up = {});
 
  private:
   os::Fd in_, out_, err_;
   os::Command command_;
 };
 
-inline Ended run_child(const std::vector<std::string>& command, const std::string& in = {}) {
+inline ProcessResult run_child(const std::vector<std::string>& command,
+                               const std::string& in = {}) {
   return ChildProcess{command, in}.wait();
 }
 

@@ -146,7 +146,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 int fail(std::string_view message) {
-  StopOnSignals::let_signals_end_the_program();
+  StopOnSignals::restore_signals();
   constexpr std::size_t kLongest = 4000;  // it may contain a line of a user's file
   std::string text = printable(message);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
@@ -155,7 +155,7 @@ int fail(std::string_view message) {
 }
 
 int deliver(std::string_view text, int code, std::string_view what) {
-  StopOnSignals::let_signals_end_the_program();
+  StopOnSignals::restore_signals();
   const int error = write_all(STDOUT_FILENO, printable(text));
   if (error == 0) return code;
   return fail(fmt::format("{} cannot be written to stdout: {}", what,
@@ -163,7 +163,7 @@ int deliver(std::string_view text, int code, std::string_view what) {
 }
 
 int deliver_to_stderr(std::string_view text, int code) {
-  StopOnSignals::let_signals_end_the_program();
+  StopOnSignals::restore_signals();
   static_cast<void>(write_all(STDERR_FILENO, printable(text)));
   return code;
 }
@@ -204,7 +204,7 @@ std::unexpected<std::string> refused(std::string_view option, const std::string&
   return std::unexpected(fmt::format("{}: {} {}", option, name, why));
 }
 
-std::string system_said(int error) {
+std::string system_message(int error) {
   return std::generic_category().message(error);
 }
 
@@ -213,18 +213,18 @@ std::string system_said(int error) {
 std::expected<std::string, std::string> read_input(std::string_view option, const std::string& path,
                                                    std::size_t limit, Content content) {
   const File file = open_file(path);
-  if (file == nullptr) return refused(option, path, "cannot be read: " + system_said(errno));
+  if (file == nullptr) return refused(option, path, "cannot be read: " + system_message(errno));
   std::string text;
   errno = 0;
-  for (std::size_t got = 1; got != 0 && text.size() <= limit;) {
+  for (std::size_t count = 1; count != 0 && text.size() <= limit;) {
     constexpr std::size_t kPiece = 64 << 10;
     const std::size_t before = text.size();
     text.resize(before + std::min(kPiece, limit + 1 - before));
-    got = std::fread(&text[before], 1, text.size() - before, file.get());
-    text.resize(before + got);
+    count = std::fread(&text[before], 1, text.size() - before, file.get());
+    text.resize(before + count);
   }
   if (std::ferror(file.get()) != 0) {
-    return refused(option, path, "cannot be read: " + system_said(errno));
+    return refused(option, path, "cannot be read: " + system_message(errno));
   }
   if (text.size() > limit) {
     return refused(option, path,

@@ -135,14 +135,14 @@ std::optional<Answer> refuse_wrong_value(CLI::App& app, int argc, const char* co
 std::vector<const char*> words_of_help(const CLI::App& app, int argc, const char* const* argv) {
   const std::vector<std::string> commands = names_of_commands(app);
   const char* command = nullptr;
-  bool asked = false;
+  bool wants_help = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    asked = asked || word == "--help" || word == "-h";
+    wants_help = wants_help || word == "--help" || word == "-h";
     const bool is_command = std::ranges::find(commands, word) != commands.end();
     if (command == nullptr && is_command) command = argv[i];
   }
-  if (!asked) return {};
+  if (!wants_help) return {};
   std::vector<const char*> words{argv[0]};
   if (command != nullptr) words.push_back(command);
   words.push_back("--help");
@@ -151,7 +151,7 @@ std::vector<const char*> words_of_help(const CLI::App& app, int argc, const char
 
 }  // namespace
 
-int give(const Answer& answer) {
+int print_answer(const Answer& answer) {
   return answer.refused ? fail(answer.text) : deliver(answer.text, kHolds, "the help");
 }
 
@@ -225,9 +225,9 @@ CLI::Validator not_empty() {
                    "a value, or leave the option out");
 }
 
-void refuse_more(CLI::App& command, std::vector<Alone> all) {
+void refuse_other_options(CLI::App& command, std::vector<ExclusiveOption> all) {
   command.parse_complete_callback([&command, all = std::move(all)] {
-    for (const Alone& alone : all) {
+    for (const ExclusiveOption& alone : all) {
       if (alone.option->count() == 0) continue;
       for (const CLI::Option* const other : command.get_options()) {
         const bool may = other == alone.option || std::ranges::count(alone.with, other) != 0;

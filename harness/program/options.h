@@ -26,7 +26,7 @@ struct Answer {
 };
 
 // Prints the answer to stdout, or to stderr if it is a refusal. Returns the exit code.
-int give(const Answer& answer);
+int print_answer(const Answer& answer);
 
 // Returns the refusal of a value, in the same words for every option.
 std::string not_accepted(std::string_view text, std::string_view accepted);
@@ -50,13 +50,13 @@ CLI::Validator no_longer_than(std::size_t bytes);
 CLI::Validator not_empty();
 
 // An option that requests something other than a run, and the options that may be given with it.
-struct Alone {
+struct ExclusiveOption {
   const CLI::Option* option;
   std::vector<const CLI::Option*> with = {};
 };
 // Makes `command` refuse other options, which would be ignored. (With CLI11's excludes(), the help
 // would consist mostly of exclusions.)
-void refuse_more(CLI::App& command, std::vector<Alone> all);
+void refuse_other_options(CLI::App& command, std::vector<ExclusiveOption> all);
 
 // Adds not_empty(), --version and the exit codes to the program and to each of its commands, and
 // parses the arguments. Returns an answer if there is nothing to run. Refuses unexpected arguments.

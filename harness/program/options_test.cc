@@ -16,50 +16,53 @@ namespace {
 using ::testing::HasSubstr;
 
 // Returns the refusal of a text; empty if the validator accepts it.
-std::string said(const CLI::Validator& validator, std::string text) {
+std::string refusal_of(const CLI::Validator& validator, std::string text) {
   return validator(text);
 }
 
 TEST(NumberFromTest, AcceptsWholeNumbersInItsRange) {
-  for (const char* text : {"1", "64", "007"}) EXPECT_EQ(said(number_from(1, 64), text), "") << text;
+  for (const char* text : {"1", "64", "007"})
+    EXPECT_EQ(refusal_of(number_from(1, 64), text), "") << text;
   for (const char* text :
        {"", "0", "65", "-1", "+1", " 1", "1 ", "1.0", "0x1", "1e1", "x", "18446744073709551616"}) {
-    EXPECT_THAT(said(number_from(1, 64), text),
+    EXPECT_THAT(refusal_of(number_from(1, 64), text),
                 HasSubstr("is not accepted: give a number from 1 to 64"))
         << text;
   }
-  EXPECT_EQ(said(number_from(0), "18446744073709551615"), "");
+  EXPECT_EQ(refusal_of(number_from(0), "18446744073709551615"), "");
 }
 
 TEST(PowerOfTwoTest, AcceptsPowersUpToTheMost) {
   for (const char* text : {"1", "512", "1024"}) {
-    EXPECT_EQ(said(power_of_two_up_to(1024), text), "") << text;
+    EXPECT_EQ(refusal_of(power_of_two_up_to(1024), text), "") << text;
   }
   for (const char* text : {"", "0", "3", "-1", "1.5", "2048", "4294967296", "8k"}) {
-    EXPECT_THAT(said(power_of_two_up_to(1024), text), HasSubstr("a power of two from 1 to 1024"));
+    EXPECT_THAT(refusal_of(power_of_two_up_to(1024), text),
+                HasSubstr("a power of two from 1 to 1024"));
   }
 }
 
 TEST(SecondsTest, AcceptsPositiveUpToOneDay) {
-  for (const char* text : {"0.25", "86400", "1e-9"}) EXPECT_EQ(said(seconds(), text), "") << text;
+  for (const char* text : {"0.25", "86400", "1e-9"})
+    EXPECT_EQ(refusal_of(seconds(), text), "") << text;
   for (const char* text : {"", "0", "-1", "nan", "inf", "86401", "1s", "1e99", " 1"}) {
-    EXPECT_THAT(said(seconds(), text), HasSubstr("a number of seconds above 0")) << text;
+    EXPECT_THAT(refusal_of(seconds(), text), HasSubstr("a number of seconds above 0")) << text;
   }
 }
 
 TEST(OneOfTest, ARefusalNamesTheChoices) {
-  EXPECT_EQ(said(one_of({"A", "B"}), "B"), "");
-  EXPECT_EQ(said(one_of({"A", "B"}), "C"), "'C' is not accepted: give one of A, B");
-  EXPECT_EQ(said(one_of({"A", "B"}), ""), "'' is not accepted: give one of A, B");
+  EXPECT_EQ(refusal_of(one_of({"A", "B"}), "B"), "");
+  EXPECT_EQ(refusal_of(one_of({"A", "B"}), "C"), "'C' is not accepted: give one of A, B");
+  EXPECT_EQ(refusal_of(one_of({"A", "B"}), ""), "'' is not accepted: give one of A, B");
 }
 
 TEST(OneOfManyTest, RefusalSuggestsThreeNearestNames) {
   const CLI::Validator names = one_of_many({"q", "abcxyf", "abcdef", "xyz", "abxdef"}, "p --list");
-  EXPECT_EQ(said(names, "abcdef"), "");
+  EXPECT_EQ(refusal_of(names, "abcdef"), "");
   EXPECT_EQ(
-      said(names, "abcdeg"),
+      refusal_of(names, "abcdeg"),
       "'abcdeg' is not accepted: the nearest are abcdef, abxdef, abcxyf; 'p --list' prints all");
-  EXPECT_EQ(said(one_of_many({"A"}, "p"), "C"),
+  EXPECT_EQ(refusal_of(one_of_many({"A"}, "p"), "C"),
             "'C' is not accepted: the nearest is A; 'p' prints all");
 }
 

@@ -35,7 +35,7 @@ std::expected<void, std::string> written(std::string_view option, const std::str
 
 // Returns the error that close() reports, or 0: some file systems (NFS) report only then that there
 // was no room.
-int said_at_close(int fd) {
+int close_error(int fd) {
   const int another = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   return another >= 0 && ::close(another) != 0 ? errno : 0;
 }
@@ -102,10 +102,10 @@ int write_over(const std::string& path, std::string_view text, Readers readers) 
   const bool hides = readers == Readers::OwnerAlone && is_file && !is_redirected;
   if (const int error = hides ? keep_for_oneself(file) : 0; error != 0) return error;
   if (const int error = write_all(file.get(), text); error != 0) return error;
-  if (is_redirected) return said_at_close(file.get());
+  if (is_redirected) return close_error(file.get());
   // A file that is not regular, such as /dev/null, has no length.
   const bool is_cut = ::ftruncate(file.get(), static_cast<off_t>(text.size())) == 0;
-  return is_cut || errno == EINVAL ? said_at_close(file.get()) : errno;
+  return is_cut || errno == EINVAL ? close_error(file.get()) : errno;
 }
 
 // Gives a file the owner and the mode of another, unless it is for its owner alone. Returns false
@@ -121,7 +121,7 @@ bool take_after(const struct stat& old, const os::Fd& file, Readers readers) {
 int write_beside(const os::Fd& file, const std::string& beside, const std::string& path,
                  std::string_view text) {
   if (const int error = write_all(file.get(), text); error != 0) return error;
-  if (const int error = said_at_close(file.get()); error != 0) return error;
+  if (const int error = close_error(file.get()); error != 0) return error;
   return ::rename(beside.c_str(), path.c_str()) == 0 ? 0 : errno;
 }
 
@@ -152,7 +152,7 @@ std::expected<void, std::string> check_output(std::string_view option, const std
 std::expected<void, std::string> write_output(std::string_view option, const std::string& path,
                                               std::string_view text, Readers readers) {
   if (path == "-") {
-    StopOnSignals::let_signals_end_the_program();
+    StopOnSignals::restore_signals();
     return written(option, path, write_all(STDOUT_FILENO, text));
   }
   const auto found = found_at(path);
@@ -163,22 +163,22 @@ std::expected<void, std::string> write_output(std::string_view option, const std
 }
 
 std::string GrowingFile::why(int error) const {
-  return fmt::format("{} cannot be {}: {}", in_quotes(path_), tried_,
+  return fmt::format("{} cannot be {}: {}", in_quotes(path_), attempt_,
                      std::generic_category().message(error));
 }
 
 std::string GrowingFile::open() {
-  const auto looked = found_at(path_);
-  if (!looked) return why(looked.error());
-  const Found& found = *looked;
-  is_in_the_way_ = found && S_ISREG(found->st_mode) && found->st_size > 0;
-  if (is_in_the_way_ && is_link_of_the_system(path_)) {
+  const auto at_path = found_at(path_);
+  if (!at_path) return why(at_path.error());
+  const Found& found = *at_path;
+  must_move_away_ = found && S_ISREG(found->st_mode) && found->st_size > 0;
+  if (must_move_away_ && is_link_of_the_system(path_)) {
     return in_quotes(path_) + " leads to a file that is not empty: give that file's own name";
   }
-  if (is_in_the_way_) {
+  if (must_move_away_) {
     const std::string folder = folder_of(path_);
     if (::access(folder.c_str(), W_OK) == 0) return {};
-    tried_ = "renamed";
+    attempt_ = "renamed";
     return why(errno);
   }
   file_ = os::Fd{::open(path_.c_str(), kToWrite | O_CREAT, 0600)};
@@ -187,9 +187,9 @@ std::string GrowingFile::open() {
 
 int GrowingFile::move_away() {
   const std::string old = path_ + ".old";
-  tried_ = "renamed to " + in_quotes(old);
+  attempt_ = "renamed to " + in_quotes(old);
   if (::rename(path_.c_str(), old.c_str()) != 0) return errno;
-  tried_ = "written";
+  attempt_ = "written";
   // O_EXCL: does not write to a file that has got this name in the meantime.
   file_ = os::Fd{::open(path_.c_str(), kToWrite | O_CREAT | O_EXCL, 0600)};
   if (file_.get() >= 0) return 0;
@@ -199,7 +199,7 @@ int GrowingFile::move_away() {
 }
 
 int GrowingFile::begin() {
-  if (is_in_the_way_) {
+  if (must_move_away_) {
     if (const int error = move_away(); error != 0) return error;
   }
   struct stat of{};
@@ -210,12 +210,12 @@ int GrowingFile::begin() {
     const bool is_stdouts = is_link_of_the_system(path_);
     if (const int error = is_stdouts ? 0 : keep_for_oneself(file_); error != 0) return error;
   }
-  is_sought_ = ::lseek(file_.get(), 0, SEEK_SET) == 0;
+  is_seekable_ = ::lseek(file_.get(), 0, SEEK_SET) == 0;
   return 0;
 }
 
 int GrowingFile::end() const {
-  return said_at_close(file_.get());
+  return close_error(file_.get());
 }
 
 }  // namespace perfring

@@ -52,16 +52,16 @@ class GrowingFile {
 
   int fd() const { return file_.get(); }
   // Whether the file is seekable, unlike a pipe or a terminal. Valid after begin().
-  bool is_sought() const { return is_sought_; }
+  bool is_seekable() const { return is_seekable_; }
 
  private:
   int move_away();
 
   std::string path_;
-  std::string tried_ = "written";
+  std::string attempt_ = "written";
   os::Fd file_;
-  bool is_in_the_way_ = false;  // the existing file is not empty
-  bool is_sought_ = false;
+  bool must_move_away_ = false;  // the existing file is not empty
+  bool is_seekable_ = false;
 };
 
 }  // namespace perfring

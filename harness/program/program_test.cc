@@ -202,7 +202,7 @@ TEST(ShellWordTest, BashReadsBackEscapedControlCharacters) {
   EXPECT_EQ(echoed_by("/bin/bash", word), text);
 }
 
-Ended shell(const std::string& line, const std::string& in = {}) {
+ProcessResult shell(const std::string& line, const std::string& in = {}) {
   return run_child({"/bin/sh", "-c", line}, in);
 }
 
@@ -233,7 +233,7 @@ TEST(StopOnSignalsTest, ASignalThatWasIgnoredStaysIgnored) {
                 const StopOnSignals stop;
                 ::raise(signal);
                 if (stop.requested()) return signal;
-                StopOnSignals::let_signals_end_the_program();
+                StopOnSignals::restore_signals();
                 ::raise(signal);
               }
               return 0;
@@ -247,7 +247,7 @@ TEST(StopOnSignalsTest, ASecondSignalEndsTheProgramButNotAHangUp) {
       std::signal(kSignal, SIG_DFL);
       const StopOnSignals stop;
       ::raise(kSignal);
-      StopOnSignals::let_signals_end_the_program();
+      StopOnSignals::restore_signals();
       ::raise(kSignal);
       return stop.requested() ? 0 : 1;
     });
@@ -258,7 +258,7 @@ TEST(StopOnSignalsTest, ASecondSignalEndsTheProgramButNotAHangUp) {
   EXPECT_EQ(WTERMSIG(status_of([] {
               std::signal(SIGHUP, SIG_DFL);
               const StopOnSignals stop;
-              StopOnSignals::let_signals_end_the_program();
+              StopOnSignals::restore_signals();
               ::raise(SIGHUP);
               return 0;
             })),
@@ -267,21 +267,21 @@ TEST(StopOnSignalsTest, ASecondSignalEndsTheProgramButNotAHangUp) {
 }
 
 TEST(ChildProcessTest, CollectsBothOutputsWithExitCode) {
-  const Ended ended = shell("echo to out; echo to err >&2; exit 7");
+  const ProcessResult ended = shell("echo to out; echo to err >&2; exit 7");
   EXPECT_EQ(ended.exit_code, 7);
   EXPECT_EQ(ended.out, "to out\n");
   EXPECT_EQ(ended.err, "to err\n");
 }
 
 TEST(ChildProcessTest, OutputBeyondAPipesCapacityIsCollected) {
-  const Ended ended = shell("head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero");
+  const ProcessResult ended = shell("head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero");
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_EQ(ended.out.size(), 300000u);
   EXPECT_EQ(ended.err.size(), 300000u);
 }
 
 TEST(ChildProcessTest, SharedOutputIsNotOverwritten) {
-  const Ended ended = shell(
+  const ProcessResult ended = shell(
       "count() { n=0; while [ $n -lt 5000 ]; do echo line; n=$((n + 1)); done; }; "
       "count & count & wait");
   EXPECT_EQ(ended.out.size(), 2 * 5000 * std::string{"line\n"}.size());
@@ -308,7 +308,7 @@ TEST(ChildProcessTest, MissingProgramThrowsOrExits127) {
 
 TEST(ChildProcessTest, KillingAbandonedChildKeepsItsOutput) {
   ChildProcess child{{"/bin/sh", "-c", "echo begun >&2; exec sleep 600"}};
-  const Ended ended = child.wait([&] { return !child.errors().empty(); });
+  const ProcessResult ended = child.wait([&] { return !child.errors().empty(); });
   EXPECT_EQ(ended.exit_code, 128 + SIGKILL);
   EXPECT_EQ(ended.err, "begun\n");
 }

@@ -83,8 +83,8 @@ void end_without_memory() {
 }  // namespace
 
 std::string refusal(const std::system_error& error) {
-  const std::string said = error.what();
-  return said == error.code().message() ? "a thread: " + said : said;
+  const std::string reason = error.what();
+  return reason == error.code().message() ? "a thread: " + reason : reason;
 }
 
 int run_program(std::string_view name, int (*body)(int, char**), int argc, char** argv) {
@@ -139,7 +139,7 @@ StopOnSignals::StopOnSignals() {
   }
 }
 
-void StopOnSignals::let_signals_end_the_program() {
+void StopOnSignals::restore_signals() {
   for (const int signal : kStopping) {
     if (signal == SIGHUP && has_hung_up) continue;
     struct sigaction action{};

@@ -41,7 +41,7 @@ std::string replay_command(std::string_view arguments, std::string_view note = {
 class StopOnSignals {
  public:
   StopOnSignals();
-  ~StopOnSignals() { let_signals_end_the_program(); }
+  ~StopOnSignals() { restore_signals(); }
   StopOnSignals(const StopOnSignals&) = delete;
   StopOnSignals& operator=(const StopOnSignals&) = delete;
 
@@ -49,7 +49,7 @@ class StopOnSignals {
 
   // Restores the signals' default, as without an object: for a caller that may wait for a reader
   // forever.
-  static void let_signals_end_the_program();
+  static void restore_signals();
 };
 
 }  // namespace perfring

@@ -158,7 +158,7 @@ void output_other(Output& out, const Shape& shape) {
 }
 
 // R28: for every listener but the first, the record ends with bytes that the kernel does not write.
-bool is_made_too_long(std::uint32_t type) {
+bool is_lengthened(std::uint32_t type) {
   return type == PERF_RECORD_KSYMBOL || type == PERF_RECORD_BPF_EVENT ||
          type == PERF_RECORD_TEXT_POKE;
 }
@@ -186,7 +186,7 @@ Encoded encode(const perf_event_attr& attr, const Shape& shape,
   }
   const bool has_sample_id =
       shape.type != PERF_RECORD_SAMPLE && attr.sample_id_all && (attr.sample_type & kIdSample) != 0;
-  const bool is_too_long = has_sample_id && is_made_too_long(shape.type);
+  const bool is_too_long = has_sample_id && is_lengthened(shape.type);
   if (shape.future != 0 && !is_too_long) out.data("rest", shape.future);
   // perf_event__output_id_sample()
   if (has_sample_id) output_id_sample(out, attr.sample_type);

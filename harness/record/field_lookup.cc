@@ -46,12 +46,12 @@ std::optional<Json> json_of(const std::optional<T>& value) {
 
 }  // namespace
 
-Finder::Finder(const Vector& vector, const Json& record)
+FieldLookup::FieldLookup(const Vector& vector, const Json& record)
     : vector_{vector}, record_{record}, raw_{bytes_of(child(child(&record, "raw"), "data"))} {
   collect("", record, elements_);
 }
 
-std::optional<Json> Finder::find(const std::string& name, const Json& known) const {
+std::optional<Json> FieldLookup::find(const std::string& name, const Json& known) const {
   if (const Json* const direct = find_direct(name)) return copy_of(*direct);
   if (auto inside = find_inside(name)) return inside;
   if (const Json* const trailing = child(child(&record_, "sample_id"), name))
@@ -64,15 +64,15 @@ std::optional<Json> Finder::find(const std::string& name, const Json& known) con
   if (auto in_raw = find_in_raw(name, known.is_string() && !number_of(known))) return in_raw;
   return find_register(name.starts_with("first_argument_") ? name.substr(15) : name);
 }
-std::optional<std::uint64_t> Finder::number(const std::string& name) const {
+std::optional<std::uint64_t> FieldLookup::number(const std::string& name) const {
   const auto value = find(name, {});
   return value ? number_of(*value) : std::nullopt;
 }
-std::optional<std::uint64_t> Finder::probed() const {
+std::optional<std::uint64_t> FieldLookup::probed() const {
   return raw_at<std::uint64_t>(8);
 }
 
-const Json* Finder::find_direct(const std::string& name) const {
+const Json* FieldLookup::find_direct(const std::string& name) const {
   if (const Json* const own = child(&record_, name)) return own;
   if (name == "bpf_type") return child(&record_, "type");
   if (name == "prog_id") return child(&record_, "id");
@@ -80,7 +80,7 @@ const Json* Finder::find_direct(const std::string& name) const {
   return child(child(&record_, "header"), name);
 }
 
-std::optional<Json> Finder::find_inside(const std::string& name) const {
+std::optional<Json> FieldLookup::find_inside(const std::string& name) const {
   for (const auto& [field, value] : record_.items()) {
     if (!value.is_object() || field == "header" || field == "sample_id") continue;
     if (const Json* const inner = child(&value, name)) return copy_of(*inner);
@@ -97,7 +97,7 @@ std::optional<Json> Finder::find_inside(const std::string& name) const {
 }
 
 // Formats the namespaces as "4:4026531833,4:4026532178" (dev:inode).
-std::optional<Json> Finder::links() const {
+std::optional<Json> FieldLookup::links() const {
   const Json* const namespaces = child(&record_, "namespaces");
   if (namespaces == nullptr) return std::nullopt;
   std::string text;
@@ -109,7 +109,7 @@ std::optional<Json> Finder::links() const {
   return Json(text);
 }
 
-const Json* Finder::find_element(const std::string& name) const {
+const Json* FieldLookup::find_element(const std::string& name) const {
   static const std::regex kElement{"([a-z_]+?)_?([0-9]{1,5})(_[a-z_]+)?"};
   std::smatch parts;
   if (!matches(name, parts, kElement)) return nullptr;
@@ -127,7 +127,7 @@ const Json* Finder::find_element(const std::string& name) const {
   return nullptr;
 }
 
-std::optional<Json> Finder::find_in_misc(const std::string& name) const {
+std::optional<Json> FieldLookup::find_in_misc(const std::string& name) const {
   const Json* const header = child(&record_, "header");
   const Json* const bits = child(header, "misc");
   if (bits == nullptr) return std::nullopt;
@@ -148,7 +148,7 @@ std::optional<Json> Finder::find_in_misc(const std::string& name) const {
   return std::nullopt;
 }
 
-std::optional<Json> Finder::raw_string(std::size_t offset, std::size_t size) const {
+std::optional<Json> FieldLookup::raw_string(std::size_t offset, std::size_t size) const {
   if (offset > raw_.size()) return std::nullopt;
   const char* const begin = reinterpret_cast<const char*>(raw_.data()) + offset;
   const std::size_t room = std::min(size, raw_.size() - offset);
@@ -158,7 +158,7 @@ std::optional<Json> Finder::raw_string(std::size_t offset, std::size_t size) con
 // A tracepoint's raw data:
 //
 //   0: u16 common_type   2: u8 flags   3: u8 preempt count   4: s32 common_pid   8: its own fields
-std::optional<Json> Finder::find_in_raw(const std::string& name, bool is_text) const {
+std::optional<Json> FieldLookup::find_in_raw(const std::string& name, bool is_text) const {
   static const std::regex kPlaced{"raw_.*_at_([0-9]{1,5})"};
   std::smatch parts;
   if (matches(name, parts, kPlaced)) {
@@ -177,7 +177,7 @@ std::optional<Json> Finder::find_in_raw(const std::string& name, bool is_text) c
 }
 // Finds a register by its name in enum perf_event_x86_regs: in regs_user if it is there, otherwise
 // in regs_intr.
-std::optional<Json> Finder::find_register(const std::string& name) const {
+std::optional<Json> FieldLookup::find_register(const std::string& name) const {
   constexpr std::array<std::string_view, 24> kNames{
       "ax", "bx", "cx", "dx", "si", "di", "bp",  "sp",  "ip",  "flags", "cs",  "ss",
       "ds", "es", "fs", "gs", "r8", "r9", "r10", "r11", "r12", "r13",   "r14", "r15"};

@@ -1,7 +1,7 @@
 #ifndef HARNESS_RECORD_FIELD_LOOKUP_H_
 #define HARNESS_RECORD_FIELD_LOOKUP_H_
 
-// Finder looks up in a record, given as JSON, the value for a field name of `known`
+// FieldLookup looks up in a record, given as JSON, the value for a field name of `known`
 // (known_fields.h).
 
 #include <cstring>
@@ -42,10 +42,10 @@ struct Element {
   const Json* value;
 };
 
-class Finder {
+class FieldLookup {
  public:
-  // `vector` and `record` must outlive the Finder.
-  Finder(const Vector& vector, const Json& record);
+  // `vector` and `record` must outlive the FieldLookup.
+  FieldLookup(const Vector& vector, const Json& record);
 
   // Returns the value of `name`, or nullopt if the record has none. `known` is the expected value;
   // only its type is used, to choose between text and a number in raw data.

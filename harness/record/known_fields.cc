@@ -8,19 +8,19 @@
 
 namespace perfring::record {
 
-bool agrees(const Json& known, const Json& got) {
+bool agrees(const Json& known, const Json& found) {
   const auto number = number_of(known);
-  if (number && number_of(got)) return *number == *number_of(got);
-  if (known.is_object() && got.is_object()) {
-    return std::ranges::all_of(known.items(), [&got](const auto& item) {
-      const Json* const field = child(&got, item.key());
+  if (number && number_of(found)) return *number == *number_of(found);
+  if (known.is_object() && found.is_object()) {
+    return std::ranges::all_of(known.items(), [&found](const auto& item) {
+      const Json* const field = child(&found, item.key());
       return field != nullptr && agrees(item.value(), *field);
     });
   }
-  if (known.is_array() && got.is_array()) {
-    return std::ranges::equal(known, got, agrees);
+  if (known.is_array() && found.is_array()) {
+    return std::ranges::equal(known, found, agrees);
   }
-  return known == got;
+  return known == found;
 }
 
 namespace {
@@ -32,18 +32,18 @@ std::string shown(const Json& value) {
 
 class Comparer {
  public:
-  Comparer(const Vector& vector, const Json& record) : vector_{vector}, finder_{vector, record} {}
+  Comparer(const Vector& vector, const Json& record) : vector_{vector}, lookup_{vector, record} {}
 
   void compare(const std::string& name, const Json& known) {
     if (name == "note") return;
     if (compare_bound(name, known)) return;
-    auto got = finder_.find(name, known);
-    if (got && got->is_object() && !known.is_object()) got = whole_of(*got);
-    if (!got) {
+    auto found = lookup_.find(name, known);
+    if (found && found->is_object() && !known.is_object()) found = whole_of(*found);
+    if (!found) {
       result_.absent.push_back(name);
       return;
     }
-    say(name, agrees(known, *got), known, *got);
+    add_result(name, agrees(known, *found), known, *found);
   }
   Comparison take() && { return std::move(result_); }
   void add(const Comparison& other) {
@@ -55,9 +55,9 @@ class Comparer {
   }
 
  private:
-  void say(const std::string& name, bool agree, const Json& known, const Json& got) {
+  void add_result(const std::string& name, bool agree, const Json& known, const Json& found) {
     ++result_.compared;
-    if (!agree) result_.differences.push_back({name, shown(known), shown(got)});
+    if (!agree) result_.differences.push_back({name, shown(known), shown(found)});
   }
 
   // Returns the weight itself from the object `weight`: `full`, or var1_dw of a WEIGHT_STRUCT.
@@ -74,27 +74,27 @@ class Comparer {
     const auto bound = number_of(known);
     std::smatch parts;
     if (known.is_string() && matches(known.get_ref<const std::string&>(), parts, kBounds)) {
-      return within(name, known, finder_.number(name), std::stoull(parts[1]),
+      return within(name, known, lookup_.number(name), std::stoull(parts[1]),
                     std::stoull(parts[2]) - 1);
     }
     if (!bound) return false;
     constexpr std::uint64_t kFunction = 4096;  // more than the size of any probed function
     constexpr std::uint64_t kEntry = 16;       // a probe may be placed after an endbr64
     if (name == "time_min_monotonic") {
-      return within(name, known, finder_.number("time"), *bound, ~std::uint64_t{0});
+      return within(name, known, lookup_.number("time"), *bound, ~std::uint64_t{0});
     }
-    if (name == "time_max_monotonic") return within(name, known, finder_.number("time"), 0, *bound);
+    if (name == "time_max_monotonic") return within(name, known, lookup_.number("time"), 0, *bound);
     if (name == "ip_in_function_at") {
-      return within(name, known, finder_.number("ip"), *bound, *bound + kFunction);
+      return within(name, known, lookup_.number("ip"), *bound, *bound + kFunction);
     }
     // read(2) returned this count after the sample. A sibling of the leader may have counted the
     // sample's cause only in between (R15).
     if (is_sibling(name)) {
-      const Json* const type = child(&vector_.said, "record");
+      const Json* const type = child(&vector_.stated, "record");
       const bool counts_later = type != nullptr && *type == "SAMPLE" && *bound != 0;
-      return within(name, known, finder_.number(name), *bound - counts_later, *bound);
+      return within(name, known, lookup_.number(name), *bound - counts_later, *bound);
     }
-    if (name == "function") return within(name, known, finder_.probed(), *bound, *bound + kEntry);
+    if (name == "function") return within(name, known, lookup_.probed(), *bound, *bound + kEntry);
     return false;
   }
 
@@ -102,10 +102,10 @@ class Comparer {
     return name.starts_with("value") && name.size() > 5 && name[5] >= '1' && name[5] <= '9';
   }
 
-  bool within(const std::string& name, const Json& known, std::optional<std::uint64_t> got,
+  bool within(const std::string& name, const Json& known, std::optional<std::uint64_t> found,
               std::uint64_t least, std::uint64_t most) {
-    if (got) {
-      say(name, *got >= least && *got <= most, known, *got);
+    if (found) {
+      add_result(name, *found >= least && *found <= most, known, *found);
     } else {
       result_.absent.push_back(name);
     }
@@ -113,7 +113,7 @@ class Comparer {
   }
 
   const Vector& vector_;
-  Finder finder_;
+  FieldLookup lookup_;
   Comparison result_;
 };
 
@@ -128,7 +128,7 @@ Comparison compare(const Vector& vector, const Json& record) {
   // Compared with the header alone, because a BPF_EVENT has a field `type` of its own.
   const Json header = record.value("header", Json::object());
   Comparer of_header{vector, header};
-  for (const auto& [name, value] : vector.said.items()) {
+  for (const auto& [name, value] : vector.stated.items()) {
     (name == "record" ? comparer : of_header).compare(name, value);
   }
   comparer.add(std::move(of_header).take());

@@ -11,8 +11,8 @@
 
 namespace perfring::record {
 
-// Whether the values are equal; "0x10" equals 16. An object `got` may have additional fields.
-bool agrees(const Json& known, const Json& got);
+// Whether the values are equal; "0x10" equals 16. An object `found` may have additional fields.
+bool agrees(const Json& known, const Json& found);
 
 struct Difference {
   std::string field;

@@ -53,7 +53,7 @@ std::optional<std::string> section_of(const PerfDataSource& source, const Sectio
 // Returns the length of the data that follow a record without being part of it: after an AUXTRACE,
 // and in the pipe format after a HEADER_TRACING_DATA. Returns nullopt if the record is too short to
 // have that length.
-std::optional<std::uint64_t> length_behind(std::string_view record, std::uint32_t type) {
+std::optional<std::uint64_t> trailing_length(std::string_view record, std::uint32_t type) {
   if (type == kAuxtrace) return at<std::uint64_t>(record, sizeof(perf_event_header));
   if (type != kTracingData) return 0;
   return at<std::uint32_t>(record, sizeof(perf_event_header));
@@ -260,10 +260,10 @@ std::string PerfData::for_each(const std::function<bool(const Record&)>& each) {
     }
     const Record record{begin, left.first(header->size)};
     begin += header->size;
-    const auto behind = length_behind(text_of(record.bytes), header->type);
+    const auto trailing = trailing_length(text_of(record.bytes), header->type);
     if (!each(record)) return {};
-    if (!behind || *behind > end_ - begin) return "the data after a record are truncated";
-    begin += *behind;
+    if (!trailing || *trailing > end_ - begin) return "the data after a record are truncated";
+    begin += *trailing;
   }
   return cut_off_;
 }

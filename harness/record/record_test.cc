@@ -113,8 +113,8 @@ TEST_F(RecordVectorsTest, DecodingTruncatedRecordStaysInBounds) {
       cut.resize(size);
       memory.place(cut);  // header.size is too large
       look_at(memory, layout);
-      const Any as_said = decode(memory.bytes(), layout);
-      ASSERT_TRUE(std::holds_alternative<Malformed>(as_said)) << vector.name << " of " << size;
+      const Any as_stated = decode(memory.bytes(), layout);
+      ASSERT_TRUE(std::holds_alternative<Malformed>(as_stated)) << vector.name << " of " << size;
       set_size(cut, size);
       memory.place(cut);
       look_at(memory, layout);

@@ -117,7 +117,7 @@ Vector vector_of(const Json& line) {
     vector.known = *known;
   }
   for (const char* const name : {"record", "type", "misc", "size"}) {
-    if (!vector.is_read && line.contains(name)) vector.said[name] = line[name];
+    if (!vector.is_read && line.contains(name)) vector.stated[name] = line[name];
   }
   return vector;
 }

@@ -32,7 +32,7 @@ struct Vector {
   bool is_read = false;
   Json known = Json::object();
   // The fields `record`, `type`, `misc` and `size` of the line, as far as they are present.
-  Json said = Json::object();
+  Json stated = Json::object();
 };
 
 // Parses one line. An error names the wrong field and says what is accepted.

@@ -40,24 +40,24 @@ std::int64_t ScriptRun::run(std::span<const Step> steps) {
 
 void ScriptRun::note(Step step) {
   if (step.action == Action::Poll && on_poll) return;
-  if (under_way_.depth() != 0 && step.depth == 0) {  // from on_poll: replaces the poll
-    step.depth = under_way_.innermost().depth;
-    step.at = under_way_.innermost().at;
+  if (active_steps_.depth() != 0 && step.depth == 0) {  // from on_poll: replaces the poll
+    step.depth = active_steps_.innermost().depth;
+    step.at = active_steps_.innermost().at;
   }
   steps_so_far_.push_back(step);
 }
 
 std::int64_t ScriptRun::perform(std::span<const Step> step_and_nested) {
   note(step_and_nested.front());
-  if (under_way_.depth() == 0) interrupted_ = false;
-  under_way_.begin(step_and_nested);
+  if (active_steps_.depth() == 0) interrupted_ = false;
+  active_steps_.begin(step_and_nested);
   const std::int64_t result = act(step_and_nested.front());
-  under_way_.rest([this](bool at_a_moment, auto due) { nested(at_a_moment, due); });
-  under_way_.end();
+  active_steps_.perform_rest([this](bool at_a_moment, auto due) { run_nested(at_a_moment, due); });
+  active_steps_.end();
   return result;
 }
 
-void ScriptRun::nested(bool at_a_moment, std::span<const Step> step_and_nested) {
+void ScriptRun::run_nested(bool at_a_moment, std::span<const Step> step_and_nested) {
   if (stopped()) return;
   if (step_and_nested.front().action == Action::Die) {
     note(step_and_nested.front());
@@ -70,8 +70,8 @@ void ScriptRun::nested(bool at_a_moment, std::span<const Step> step_and_nested) 
   perform(step_and_nested);
 }
 
-void ScriptRun::moment() {
-  under_way_.moment([this](bool at_a_moment, auto due) { nested(at_a_moment, due); });
+void ScriptRun::on_moment() {
+  active_steps_.pass_moment([this](bool at_a_moment, auto due) { run_nested(at_a_moment, due); });
 }
 
 std::int64_t ScriptRun::act(const Step& step) {
@@ -95,7 +95,7 @@ std::int64_t ScriptRun::act(const Step& step) {
 std::int64_t ScriptRun::output(const Step& step) {
   if (dead_) return 0;
   const auto length = static_cast<std::uint32_t>(step.number);
-  std::vector<std::byte>& buffer = payloads_[under_way_.depth() - 1];
+  std::vector<std::byte>& buffer = payloads_[active_steps_.depth() - 1];
   if (buffer.size() < length) buffer.resize(length);
   const auto bytes = std::span{buffer}.first(length);
   const oracle::Payload payload{sequence_++, 0, length};
@@ -118,7 +118,7 @@ std::int64_t ScriptRun::output(const Step& step) {
 // between, a poll may have cleared the flag.
 void ScriptRun::expect_announced(int rc) {
   if (announced_ == true) return;
-  const bool alone = under_way_.depth() == 1 && !interrupted_;
+  const bool alone = active_steps_.depth() == 1 && !interrupted_;
   const bool each = ring().settings().wakeup == 1 && !ring().settings().watermark;
   if (!alone) {
     announced_.reset();
@@ -152,7 +152,7 @@ void ScriptRun::deliver(const PerfEvent& event) {
   checker_.check_delivery(event);
   if (stopped()) return;
   if (on_event) on_event(event);
-  moment();
+  on_moment();
   checker_.check_finished(event);
 }
 

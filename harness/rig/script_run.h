@@ -86,10 +86,10 @@ class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
   std::int64_t drain(const script::Step& step);
   void deliver(const PerfEvent& event);
   std::int64_t poll(const script::Step& step);
-  void nested(bool at_a_moment, std::span<const script::Step> step_and_nested);
+  void run_nested(bool at_a_moment, std::span<const script::Step> step_and_nested);
 
   // Called by ScriptCpu.
-  void moment();
+  void on_moment();
   void note_publication(std::uint64_t data_head);
 
   void on_read(const std::byte* address, std::size_t size) override;
@@ -99,7 +99,7 @@ class ScriptRun : private MemoryObserver, private oracle::FirstViolation {
   SimulatedKernel kernel_;
   oracle::Ledger ledger_;
   oracle::Checker checker_;
-  script::UnderWay under_way_;
+  script::ActiveSteps active_steps_;
   std::array<std::vector<std::byte>, script::kDepthMax + 2> payloads_;  // of outputs in progress
   bool interrupted_ = false;                                            // during the outermost step
   std::vector<script::Step> steps_so_far_;
@@ -116,7 +116,7 @@ struct ScriptCpu : LedgerCpu<> {
 
   ScriptRun& run;
 
-  void step() { run.moment(); }
+  void step() { run.on_moment(); }
   void write_once(__u64& data_head, __u64 value) {
     run.note_publication(value);
     LedgerCpu::write_once(data_head, value);

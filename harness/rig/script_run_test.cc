@@ -126,9 +126,9 @@ TEST(ScriptRunTest, FindsARecordThatIsLeft) {
 }
 
 TEST(ScriptRunTest, FindsADataTailThatIsNotAsDelivered) {
-  using Behind = faults::TailBehind<CheckedMemory>;
-  expect_begins(violated_by_consumer<Behind>("output 4\ndrain 1\n"), "tail_honest: ");
-  expect_begins(violated_by_consumer<Behind>("output 4\nthrow 1\n"), "tail_honest: ");
+  using TailBehindFault = faults::TailBehind<CheckedMemory>;
+  expect_begins(violated_by_consumer<TailBehindFault>("output 4\ndrain 1\n"), "tail_honest: ");
+  expect_begins(violated_by_consumer<TailBehindFault>("output 4\nthrow 1\n"), "tail_honest: ");
 }
 
 TEST(ScriptRunTest, FindsAReadOutsideTheRing) {

@@ -18,13 +18,13 @@ std::vector<Observed> run(std::string_view text) {
   const auto script = script::parse_script(text);
   if (!script) throw std::invalid_argument(script.error());
   SimulatedKernel kernel{script->settings};
-  std::vector<Observed> seen;
-  for (const Step& step : script->steps) seen.push_back(kernel.run(step));
-  return seen;
+  std::vector<Observed> observed;
+  for (const Step& step : script->steps) observed.push_back(kernel.run(step));
+  return observed;
 }
 
 TEST(SimulatedKernelTest, RunsEveryAction) {
-  const auto seen =
+  const auto observed =
       run("output 5\npoll\npoll\ndrain 1\npause\noutput 5\nresume\noutput 5\nepoll_wait\ntail 8\n"
           "disable\noutput 5\nenable\noutput 5\nrearm\nepoll_wait\n");
   const std::vector<Observed> expected{
@@ -45,14 +45,14 @@ TEST(SimulatedKernelTest, RunsEveryAction) {
       {0, 96, 32, {1, 0}},            // rearm polls, and the item becomes ready anyway;
       {0, 96, 32, {1, 0}},            // but the poll has cleared the flag
   };
-  EXPECT_EQ(seen, expected);
+  EXPECT_EQ(observed, expected);
 }
 
 TEST(SimulatedKernelTest, ASecondEventSharesTheRing) {
-  const auto seen = run("events 2\noutput 4 second\npoll second\npoll\noutput 5000 second\n");
+  const auto observed = run("events 2\noutput 4 second\npoll second\npoll\noutput 5000 second\n");
   const std::vector<Observed> expected{
       {0, 16, 0}, {EPOLLIN | EPOLLRDNORM, 16, 0}, {0, 16, 0}, {-ENOSPC, 16, 0, {0, 1}}};
-  EXPECT_EQ(seen, expected);
+  EXPECT_EQ(observed, expected);
 }
 
 // The first event has the low 16 bits, the second event the next 16.

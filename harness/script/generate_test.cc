@@ -165,25 +165,25 @@ TEST(ShrinkTest, NestingThatMattersIsLeft) {
 }
 
 TEST(ShrinkTest, IfEveryScriptFailsTheEmptyOneIsLeft) {
-  std::size_t asked = 0;
+  std::size_t calls = 0;
   const auto fails = [&](const Script&) {
-    ++asked;
+    ++calls;
     return true;
   };
   EXPECT_EQ(shrink(generate(5), fails), Script{});
-  EXPECT_LT(asked, 100u);
+  EXPECT_LT(calls, 100u);
 }
 
 TEST(ShrinkTest, TheBoundOnRunsIsKept) {
-  std::size_t asked = 0;
+  std::size_t calls = 0;
   const auto fails = [&](const Script& script) {
-    ++asked;
+    ++calls;
     return has_output_of(script, 1);
   };
   const Script script = failing(fails);
-  asked = 0;
+  calls = 0;
   shrink(script, fails, 10);
-  EXPECT_EQ(asked, 10u);
+  EXPECT_EQ(calls, 10u);
 }
 
 TEST(ShrinkTest, OnlyAsksAboutScriptsThatCanBeRun) {

@@ -30,7 +30,7 @@ bool has_nested(Action action) {
   return action == Action::Output || action == Action::Drain || action == Action::Throw;
 }
 
-bool nests(const Script& script) {
+bool has_nested_steps(const Script& script) {
   return std::ranges::any_of(script.steps, [](const Step& step) { return step.depth != 0; });
 }
 
@@ -40,7 +40,7 @@ std::span<const Step> first_with_nested(std::span<const Step> steps) {
   return steps.first(end);
 }
 
-void UnderWay::begin(std::span<const Step> step_and_nested) {
+void ActiveSteps::begin(std::span<const Step> step_and_nested) {
   Frame& frame = frames_[depth_++];
   frame.step = &step_and_nested.front();
   frame.nested = step_and_nested.subspan(1);

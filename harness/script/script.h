@@ -3,7 +3,7 @@
 
 // A script: the steps done to a ring, as data. It runs on the simulated kernel (harness/rig) or on
 // a live one (harness/differential), and can be printed, parsed, generated and shrunk. Nothing here
-// runs a script; UnderWay is for its runners.
+// runs a script; ActiveSteps is for its runners.
 
 #include <linux/perf_event.h>
 
@@ -94,14 +94,14 @@ bool has_second(Action action);
 bool has_nested(Action action);
 
 // Whether the script has nested steps. Only the simulated kernel can run such a script.
-bool nests(const Script& script);
+bool has_nested_steps(const Script& script);
 
 // Returns the first step and the steps that are nested in it. Precondition: `steps` is not empty.
 std::span<const Step> first_with_nested(std::span<const Step> steps);
 
 // The steps that a runner has begun, each nested in the one before it, and the nested steps of the
 // innermost one that are still to come.
-class UnderWay {
+class ActiveSteps {
  public:
   std::size_t depth() const { return depth_; }
   // Precondition: depth() != 0.
@@ -116,16 +116,16 @@ class UnderWay {
   // for each step that is nested at this moment. perform() may begin steps, which must end before
   // it returns, and may throw.
   template <class Perform>
-  void moment(Perform perform) {
+  void pass_moment(Perform perform) {
     if (depth_ == 0) return;
     Frame& frame = frames_[depth_ - 1];
     const std::uint64_t moment = frame.moment++;
-    if (!frame.nested.empty()) due(frame, moment, perform);
+    if (!frame.nested.empty()) perform_due(frame, moment, perform);
   }
   // The innermost step's end: calls perform() for each nested step that no moment has performed.
   template <class Perform>
-  void rest(Perform perform) {
-    due(frames_[depth_ - 1], std::nullopt, perform);
+  void perform_rest(Perform perform) {
+    perform_due(frames_[depth_ - 1], std::nullopt, perform);
   }
 
  private:
@@ -137,7 +137,7 @@ class UnderWay {
   };
 
   template <class Perform>
-  void due(Frame& frame, std::optional<std::uint64_t> moment, Perform& perform) {
+  void perform_due(Frame& frame, std::optional<std::uint64_t> moment, Perform& perform) {
     for (std::size_t i = 0; i < frame.nested.size(); ++i) {
       const Step& step = frame.nested[i];
       if (step.depth != frame.step->depth + 1 || frame.done[i]) continue;

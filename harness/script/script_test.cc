@@ -80,8 +80,8 @@ TEST(ScriptTextTest, MarkersNestAStepInTheOneBefore) {
                                 {Action::Throw, 2},
                                 {Action::Output, 8, false, 1, 1}};
   EXPECT_EQ(script->steps, steps);
-  EXPECT_TRUE(nests(*script));
-  EXPECT_FALSE(nests(Script{{}, {{Action::Throw, 1}}}));
+  EXPECT_TRUE(has_nested_steps(*script));
+  EXPECT_FALSE(has_nested_steps(Script{{}, {{Action::Throw, 1}}}));
 }
 
 TEST(ScriptTextTest, NestedStepsAreReadBackEqual) {
@@ -217,32 +217,33 @@ TEST(UnderWayTest, NestedStepsAreDueOnceAtTheirMomentOrAtTheEnd) {
       {.number = 5, .depth = 1, .at = 1},
       {.number = 6, .depth = 1, .at = 7},
   };
-  UnderWay under_way;
-  std::string said;
+  ActiveSteps under_way;
+  std::string order;
   const std::function<void(std::span<const Step>)> perform = [&](std::span<const Step> all) {
     const auto nested = [&](bool at_a_moment, std::span<const Step> due) {
-      said += at_a_moment ? "" : "end:";
+      order += at_a_moment ? "" : "end:";
       perform(due);
     };
-    said += std::to_string(all.front().number) + "(";
+    order += std::to_string(all.front().number) + "(";
     under_way.begin(all);
     EXPECT_EQ(under_way.innermost(), all.front());
     EXPECT_EQ(under_way.depth(), all.front().depth + 1);
     for (int moment = 0; moment < 3; ++moment) {
-      said += std::to_string(moment) + " ";
-      under_way.moment(nested);
+      order += std::to_string(moment) + " ";
+      under_way.pass_moment(nested);
     }
-    under_way.rest(nested);
+    under_way.perform_rest(nested);
     under_way.end();
-    said += ")";
+    order += ")";
   };
   for (int again = 0; again < 2; ++again) {
-    said.clear();
+    order.clear();
     perform(steps);
-    EXPECT_EQ(said, "1(0 1 2(0 3(0 1 2 )1 2 end:4(0 1 2 ))5(0 1 2 )2 end:6(0 1 2 ))");
+    EXPECT_EQ(order, "1(0 1 2(0 3(0 1 2 )1 2 end:4(0 1 2 ))5(0 1 2 )2 end:6(0 1 2 ))");
   }
   EXPECT_EQ(under_way.depth(), 0);
-  under_way.moment([](bool, std::span<const Step>) { ADD_FAILURE() << "no step is under way"; });
+  under_way.pass_moment(
+      [](bool, std::span<const Step>) { ADD_FAILURE() << "no step is under way"; });
 }
 
 TEST(ScriptTextTest, AChangedByteIsParsedOrItsLineIsNamed) {

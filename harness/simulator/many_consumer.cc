@@ -74,7 +74,7 @@ class ManyConsumer {
     first_reported_ = nullptr;
     while (!world_.consumers_end()) {
       for (Site& each : sites_) each.forget_wakeup();
-      if (look()) break;
+      if (poll_all()) break;
       if (now() >= deadline) break;
       if (std::ranges::none_of(sites_, &Site::woken)) {
         sites_.front().consumer().sleep_until(deadline);
@@ -83,7 +83,7 @@ class ManyConsumer {
     for (Site& each : sites_) each.end_sleep();
   }
 
-  bool look() {
+  bool poll_all() {
     bool any = false;
     for (Site& each : sites_) {
       if (each.poll()) {

@@ -252,13 +252,14 @@ TEST_F(MergeJudgeTest, ATailThatIsNotWhereTheEventsEndIsAViolation) {
   const std::array<std::uint64_t, 5> ends{0, 24, 56, 88, 120};
   for (std::size_t delivered = 0; delivered < ends.size(); ++delivered) {
     for (const std::uint64_t tail : {0U, 8U, 24U, 48U, 56U, 64U, 88U, 112U, 120U, 128U}) {
-      const std::string said = found_with(delivered, tail);
+      const std::string verdict = found_with(delivered, tail);
       if (tail == ends[delivered]) {
-        EXPECT_EQ(said, "holds") << delivered;
+        EXPECT_EQ(verdict, "holds") << delivered;
       } else {
-        EXPECT_THAT(said, HasSubstr("tail_honest: data_tail is")) << delivered << " and " << tail;
+        EXPECT_THAT(verdict, HasSubstr("tail_honest: data_tail is"))
+            << delivered << " and " << tail;
         const bool is_past = delivered + 1 < ends.size() && tail > ends[delivered];
-        EXPECT_EQ(said.find(", past stream 0 sequence") != said.npos, is_past) << said;
+        EXPECT_EQ(verdict.find(", past stream 0 sequence") != verdict.npos, is_past) << verdict;
       }
     }
   }
@@ -499,7 +500,7 @@ TEST_F(MergeJudgeTest, ALostIsOneOfTheWindowsEvents) {
 
 // A late event is excused if at least kMergeWindow earlier events of its ring have higher keys.
 TEST_F(MergeJudgeTest, AnEventIsLateOnlyBehindAWindowOfHigherKeys) {
-  const auto late_behind = [](std::size_t higher) {
+  const auto late_after = [](std::size_t higher) {
     History own;
     for (std::size_t i = 0; i < higher; ++i) own.write(500);
     const std::uint64_t at = own.write(7);
@@ -508,8 +509,8 @@ TEST_F(MergeJudgeTest, AnEventIsLateOnlyBehindAWindowOfHigherKeys) {
     own.comes(own.ring.sample_at(at, kLength), 7, /*late=*/true);
     return own.found();
   };
-  EXPECT_THAT(late_behind(kMergeWindow - 1), HasSubstr("late: stream 0 sequence 7"));
-  EXPECT_EQ(late_behind(kMergeWindow), "holds");
+  EXPECT_THAT(late_after(kMergeWindow - 1), HasSubstr("late: stream 0 sequence 7"));
+  EXPECT_EQ(late_after(kMergeWindow), "holds");
   write(500);
   for (std::size_t i = 0; i < kMergeWindow; ++i) write(7);
   begin_drain();

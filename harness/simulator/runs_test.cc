@@ -181,8 +181,8 @@ TEST(SimulateRunsTest, EveryInvariantHoldsWithRandomSettings) {
 }
 
 // A run in which the second of three seeds violates an invariant.
-SimulationOutcome second_fails(const SimulationPlan& plan, std::vector<SimulationPlan>& seen) {
-  seen.push_back(plan);
+SimulationOutcome second_fails(const SimulationPlan& plan, std::vector<SimulationPlan>& plans) {
+  plans.push_back(plan);
   SimulationOutcome outcome;
   outcome.steps = 10;
   outcome.cpus.push_back({.attempted = {.accepted = 5}, .received = {.delivered = 4}});
@@ -191,14 +191,14 @@ SimulationOutcome second_fails(const SimulationPlan& plan, std::vector<Simulatio
 }
 
 TEST(SimulateRunsTest, EndsWithTheRunThatViolatesAnInvariant) {
-  std::vector<SimulationPlan> seen;
+  std::vector<SimulationPlan> plans;
   const RunsOutcome outcome =
       simulate_runs({.first_seed = 7, .count = 3, .steps = 100},
-                    [&](const SimulationPlan& plan) { return second_fails(plan, seen); });
-  ASSERT_EQ(seen.size(), 2U);
-  EXPECT_EQ(seen[0].seed, 7U);
-  EXPECT_EQ(seen[0].steps, 100U);
-  EXPECT_NE(seen[0].settings, seen[1].settings);
+                    [&](const SimulationPlan& plan) { return second_fails(plan, plans); });
+  ASSERT_EQ(plans.size(), 2U);
+  EXPECT_EQ(plans[0].seed, 7U);
+  EXPECT_EQ(plans[0].steps, 100U);
+  EXPECT_NE(plans[0].settings, plans[1].settings);
   EXPECT_EQ(outcome.runs, 2U);
   EXPECT_EQ(outcome.steps, 20U);
   EXPECT_EQ(outcome.attempted, 10U);
@@ -206,7 +206,7 @@ TEST(SimulateRunsTest, EndsWithTheRunThatViolatesAnInvariant) {
   ASSERT_TRUE(outcome.found.has_value());
   ASSERT_TRUE(outcome.violating.has_value());
   EXPECT_EQ(outcome.violating->seed, 8U);
-  EXPECT_EQ(outcome.violating->settings, seen[1].settings);
+  EXPECT_EQ(outcome.violating->settings, plans[1].settings);
 }
 
 TEST(SimulateRunsTest, EndsWithTheRunThatIsInterrupted) {

@@ -57,12 +57,12 @@ bool Consumer::visit(const PerfEvent& event) {
   if (over_) {
     site_.judge().violate(oracle::Invariant::once, "an event was delivered after the drain's last");
   }
-  const bool continues = look(event);
+  const bool continues = handle_event(event);
   over_ = !continues && can_break_off_;
   return continues;
 }
 
-bool Consumer::look(const PerfEvent& event) {
+bool Consumer::handle_event(const PerfEvent& event) {
   const RunSettings& settings = site_.world().settings;
   site_.drains().check_delivery(event);
   if (site_.judge().violation()) return false;

@@ -116,7 +116,7 @@ class Consumer {
   void drain_until_empty();
   void drain_once();
   bool visit(const PerfEvent& event);
-  bool look(const PerfEvent& event);
+  bool handle_event(const PerfEvent& event);
   void dwell(const PerfEvent& event);
   void pause_sometimes();
   void enter() { SimulatedMemory::site = &site_; }

@@ -105,7 +105,7 @@ class StressConsumer : private oracle::FirstViolation {
     over_ = false;
     checker_.begin_drain();
   }
-  void look(const PerfEvent& event) {
+  void handle_event(const PerfEvent& event) {
     ++events_;
     if (over_) violate(oracle::Invariant::once, "an event was delivered after the drain's last");
     if (random_() % 32 == 0 && !checker_.violation()) ::sched_yield();
@@ -124,14 +124,14 @@ class StressConsumer : private oracle::FirstViolation {
   }
 
   void drain_all() {
-    ring_.for_each([this](const PerfEvent& event) { look(event); });
+    ring_.for_each([this](const PerfEvent& event) { handle_event(event); });
   }
   template <class Consuming>
   void drain_some(Consuming& consumer, std::uint64_t count) {
     static_cast<void>(consumer.try_fold(
         count,
         [this](std::uint64_t left, const PerfEvent& event) -> ControlFlow<Unit, std::uint64_t> {
-          look(event);
+          handle_event(event);
           over_ = left == 1;
           if (over_) return Break{};
           return Continue{left - 1};
@@ -140,7 +140,7 @@ class StressConsumer : private oracle::FirstViolation {
   void drain_throwing(std::uint64_t count) {
     try {
       ring_.for_each([&](const PerfEvent& event) {
-        look(event);
+        handle_event(event);
         over_ = --count == 0;
         if (over_) throw Enough{};
       });
@@ -150,7 +150,7 @@ class StressConsumer : private oracle::FirstViolation {
   void drain_folding() {
     const auto count =
         ring_.fold(std::uint64_t{0}, [this](std::uint64_t count_so_far, const PerfEvent& e) {
-          look(e);
+          handle_event(e);
           return count_so_far + 1;
         });
     if (count != events_) violate(oracle::Invariant::once, "fold lost count");

@@ -191,10 +191,10 @@ struct Endless : faults::PositionsOf64Bits<DefaultMemory> {
     return Endless{page, data};
   }
   bool readable() const {
-    ++asked;
+    ++calls;
     return PositionsOf64Bits::readable();
   }
-  static inline unsigned asked = 0;
+  static inline unsigned calls = 0;
 };
 
 TEST(StressConsumerTest, TheRestEndsWhereTheCheckerObjects) {
@@ -207,7 +207,7 @@ TEST(StressConsumerTest, TheRestEndsWhereTheCheckerObjects) {
   StressConsumer<Endless> consumer{ring};
   consumer.finish();
   EXPECT_TRUE(consumer.violation());
-  EXPECT_LT(Endless::asked, 20U);
+  EXPECT_LT(Endless::calls, 20U);
 }
 
 struct Death {

@@ -18,18 +18,18 @@ int main() {
                                                          event::Access::Write, sizeof(watched))},
                             .target = event::this_thread()});
   if (!sampler) return std::puts(sampler.error().explain().c_str()), 1;
-  int seen = 0;
-  for (int i = 0; seen < 10 && i < 20; ++i) {
+  int count = 0;
+  for (int i = 0; count < 10 && i < 20; ++i) {
     if (i < 10) watched = i;
     pollfd ready{sampler->fd(), POLLIN, 0};
     poll(&ready, 1, /*milliseconds=*/i < 10 ? 0 : 100);
     sampler->wait(Waiter::Clock::time_point::min());
     sampler->for_each([&](const event::Delivered& each) {
       const auto& sample = std::get<record::Sample>(each.record);
-      std::printf("write %d by %#" PRIx64 "\n", ++seen, *sample.ip());
+      std::printf("write %d by %#" PRIx64 "\n", ++count, *sample.ip());
     });
   }
-  if (seen == 10) return 0;
-  std::printf("%d of 10 writes were seen: not every hypervisor has breakpoints\n", seen);
+  if (count == 10) return 0;
+  std::printf("%d of 10 writes were seen: not every hypervisor has breakpoints\n", count);
   return 1;
 }

@@ -263,9 +263,9 @@ TEST(CompareMergedTest, AViolationThatMergingLosesIsADifference) {
   const Var x = p.var("x");
   p.threads.emplace_back([=] { x.store(1, std::memory_order_relaxed); });
   p.threads.emplace_back([=] {
-    const bool seen = x.load(std::memory_order_relaxed) == 1;
+    const bool is_read = x.load(std::memory_order_relaxed) == 1;
     checkpoint({});
-    check(seen, "the store is not seen");
+    check(is_read, "the store is not seen");
   });
   EXPECT_EQ(compare_merged(p).differences,
             std::vector<std::string>{"not seen if merged: the store is not seen"});

@@ -39,20 +39,20 @@ struct Explored {
 };
 
 Explored explored(const Program& program, ExploreOptions options, bool merge) {
-  Explored seen;
+  Explored found;
   options.merge = merge;
   options.all = true;
-  options.on_violation = [&](const Trace& trace) { seen.outcomes.insert(trace.cause.what); };
+  options.on_violation = [&](const Trace& trace) { found.outcomes.insert(trace.cause.what); };
   options.on_execution = [&](const Execution& x) {
     std::vector<std::string> values;
     for (std::size_t i = 0; i < x.latest.size(); ++i) {
       values.push_back(
           fmt::format("{} = {:#x}", program.locations[i].name, x.events[x.latest[i]].written));
     }
-    seen.outcomes.insert(fmt::format("ends with {}", fmt::join(values, ", ")));
+    found.outcomes.insert(fmt::format("ends with {}", fmt::join(values, ", ")));
   };
-  seen.result = explore(program, options);
-  return seen;
+  found.result = explore(program, options);
+  return found;
 }
 
 }  // namespace

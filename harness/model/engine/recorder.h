@@ -28,7 +28,7 @@ class Recorder {
   static Recorder& here();
 
   // Called by ThreadTree.
-  bool waits_at(const ThreadTree::Node& node) const { return recording_ && node_ == &node; }
+  bool is_waiting_at(const ThreadTree::Node& node) const { return recording_ && node_ == &node; }
   void answer(std::uint64_t value, ThreadTree::Node& node);
   // Runs the code until its next read, or its end.
   void resume();

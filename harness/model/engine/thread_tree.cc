@@ -39,7 +39,7 @@ const ThreadTree::Node& ThreadTree::next(const Node& node, std::uint64_t value) 
   }
   Node& child = make_node(&node, true, value);
   const_cast<Node&>(node).children.emplace_back(value, &child);
-  if (recorder_->waits_at(node)) {
+  if (recorder_->is_waiting_at(node)) {
     recorder_->answer(value, child);
     recorder_->resume();
     recorder_->rethrow();
@@ -125,9 +125,9 @@ void Recorder::record(Step step) {
 
 void Recorder::stop_with(Step step) {
   if (answered_ < history_.size()) return;
-  const bool goes_on = tree_.options_.of_machine && step.kind == Step::Kind::Fail;
+  const bool continues = tree_.options_.of_machine && step.kind == Step::Kind::Fail;
   record(std::move(step));
-  recording_ = recording_ && goes_on;
+  recording_ = recording_ && continues;
 }
 
 void Recorder::checkpoint(std::span<const std::uint64_t> values, Where where) {

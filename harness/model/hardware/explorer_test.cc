@@ -245,10 +245,10 @@ TEST(MachineExplorerTest, AThreadGoesOnAfterACheckThatFails) {
     ASSERT_TRUE(result.violation.has_value());
     EXPECT_EQ(result.violation->cause.what, "x");
     // Memory may see: y := 1, read of y, x := 1, read of x.
-    std::vector<std::string> seen;
-    for (const TraceEvent& event : result.violation->events) seen.push_back(to_string(event));
-    EXPECT_EQ(seen, (std::vector<std::string>{"y := 0x1 relaxed", "y = 0x1 relaxed",
-                                              "x := 0x1 relaxed", "x = 0x1 relaxed"}));
+    std::vector<std::string> lines;
+    for (const TraceEvent& event : result.violation->events) lines.push_back(to_string(event));
+    EXPECT_EQ(lines, (std::vector<std::string>{"y := 0x1 relaxed", "y = 0x1 relaxed",
+                                               "x := 0x1 relaxed", "x = 0x1 relaxed"}));
     const std::vector<TraceEvent>& events = result.violation->events;
     EXPECT_EQ(events[1].reads_from, 1u);
     EXPECT_EQ(events[3].reads_from, 3u);

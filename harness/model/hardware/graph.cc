@@ -46,7 +46,7 @@ bool Graph::order(std::size_t first, std::size_t second) {
 
 // Whether the thread sees the location's stores in coherence order along its program order.
 bool Graph::coherent(std::size_t thread, std::size_t location) const {
-  std::size_t seen = 0;
+  std::size_t last_place = 0;
   bool awaits = false;  // a store that has no place yet
   for (std::size_t number = 0; number < accesses_.size(); ++number) {
     const Access& access = accesses_[number];
@@ -56,8 +56,9 @@ bool Graph::coherent(std::size_t thread, std::size_t location) const {
       continue;
     }
     const std::size_t place = place_of(access.is_write ? number : access.source, location);
-    if (place < seen || (access.is_write && place == seen) || (awaits && place == 0)) return false;
-    seen = place;
+    if (place < last_place || (access.is_write && place == last_place) || (awaits && place == 0))
+      return false;
+    last_place = place;
   }
   return true;
 }
@@ -93,9 +94,9 @@ bool Graph::allows_read(std::size_t thread, const Step& read, std::size_t source
   for (std::size_t i = 0; i < accesses_.size(); ++i) {
     const Access& earlier = accesses_[i];
     if (earlier.thread != thread || earlier.location != read.location) continue;
-    const std::size_t seen =
+    const std::size_t last_place =
         earlier.awaits() ? 1 : place_of(earlier.is_write ? i : earlier.source, read.location);
-    if (place < seen) return false;
+    if (place < last_place) return false;
   }
   const std::vector<std::size_t>& stores = coherence_[read.location];
   if (place == stores.size() || !orders_stores()) return true;

@@ -144,8 +144,8 @@ void add_own(const Graph& graph, std::size_t first, std::size_t second, Edges& e
 void add_store(const Graph& graph, std::size_t first, std::size_t second, Edges& edges) {
   const Access& a = graph.accesses()[first];
   if (a.awaits()) return;
-  const std::size_t seen = graph.place_of(a.is_write ? first : a.source, a.location);
-  if (seen < graph.place_of(second, a.location)) edges.overtaken[first].set(second);
+  const std::size_t read_place = graph.place_of(a.is_write ? first : a.source, a.location);
+  if (read_place < graph.place_of(second, a.location)) edges.overtaken[first].set(second);
 }
 
 Edges edges_of(const Graph& graph) {

@@ -215,7 +215,7 @@ class Watch {
  public:
   Watch(const ExploreOptions& options, Result& result) : options_{options}, result_{result} {}
 
-  bool goes_on(const reference::Enumeration& so_far) {
+  bool may_continue(const reference::Enumeration& so_far) {
     result_.executions = so_far.executions;
     result_.blocked = so_far.blocked;
     result_.seconds =
@@ -248,9 +248,10 @@ LitmusVerdict enumerate(const Litmus& litmus, MemoryModel memory_model,
   constexpr std::uint64_t kCombinationsMax = std::uint64_t{1} << 40;  // the time is the bound
   reference::Enumeration answer = reference::enumerate(
       litmus.text, memory_model,
-      {.combinations = kCombinationsMax,
-       .go_on = [&](const reference::Enumeration& so_far) { return watch.goes_on(so_far); }});
-  if (answer.complete) watch.goes_on(answer);
+      {.combinations = kCombinationsMax, .keep_going = [&](const reference::Enumeration& so_far) {
+         return watch.may_continue(so_far);
+       }});
+  if (answer.complete) watch.may_continue(answer);
   verdict.outcomes = std::move(answer.outcomes);
   if (verdict.result.bound.empty()) compare(litmus, memory_model, verdict);
   return verdict;

@@ -29,10 +29,11 @@ TEST(EngineLitmusTest, ProgramsMatchTheirExpectations) {
   }
   std::ostringstream readme;
   readme << std::ifstream{"harness/model/litmus/README.md"}.rdbuf();
-  const std::string said = "`litmus.json` " + std::to_string(all.size()) +
-                           " programs with the outcomes and races, " + std::to_string(counted) +
-                           " of them with the execution counts";
-  EXPECT_NE(readme.str().find(said), std::string::npos) << "README.md does not say: " << said;
+  const std::string sentence = "`litmus.json` " + std::to_string(all.size()) +
+                               " programs with the outcomes and races, " + std::to_string(counted) +
+                               " of them with the execution counts";
+  EXPECT_NE(readme.str().find(sentence), std::string::npos)
+      << "README.md does not say: " << sentence;
 }
 
 std::vector<std::string> differences(const std::string& text) {
@@ -228,8 +229,8 @@ TEST(ReadLitmusTest, ErrorLocatesOffendingField) {
                   "allowed": [{"x": 0.5}]}])"),
        "field 'allowed', x: 0.5 is not an integer of 64 bits"},
   };
-  for (const auto& [said, expected] : cases) {
-    EXPECT_NE(said.find(expected), std::string::npos) << said << "\nand not: " << expected;
+  for (const auto& [sentence, expected] : cases) {
+    EXPECT_NE(sentence.find(expected), std::string::npos) << sentence << "\nand not: " << expected;
   }
 }
 

@@ -65,7 +65,7 @@ class Enumerator {
   // Chooses a path for each thread that has none yet.
   void choose_paths() {
     if (chosen_.size() == paths_.size()) {
-      if (goes_on() && justified()) with_paths();
+      if (may_continue() && justified()) with_paths();
       return;
     }
     for (const Path& path : paths_[chosen_.size()]) {
@@ -76,8 +76,8 @@ class Enumerator {
     }
   }
 
-  bool goes_on() {
-    answer_.complete = answer_.complete && (!limits_.go_on || limits_.go_on(answer_));
+  bool may_continue() {
+    answer_.complete = answer_.complete && (!limits_.keep_going || limits_.keep_going(answer_));
     return answer_.complete;
   }
 
@@ -180,7 +180,8 @@ class Enumerator {
       Candidate ordered = x;
       apply(ordered, arrangement);
       if (coherent(ordered)) choose_sources(ordered, reads, arrangement, all);
-    } while (goes_on() && std::next_permutation(arrangement.mo.begin() + 1, arrangement.mo.end()));
+    } while (may_continue() &&
+             std::next_permutation(arrangement.mo.begin() + 1, arrangement.mo.end()));
     return all;
   }
 
@@ -216,10 +217,10 @@ class Enumerator {
   }
 
   void judge(const Candidate& x) {
-    if (!goes_on()) return;
-    const Consistency said = consistency(x, model_);
-    if (!said.consistent) return;
-    answer_.race = answer_.race || said.race;
+    if (!may_continue()) return;
+    const Consistency verdict = consistency(x, model_);
+    if (!verdict.consistent) return;
+    answer_.race = answer_.race || verdict.race;
     if (std::ranges::any_of(chosen_, [](const Path* path) { return path->blocked; })) {
       ++answer_.blocked;
       return;

@@ -22,13 +22,13 @@ struct Enumeration {
   std::set<std::map<std::string, std::int64_t>> outcomes;
   std::uint64_t executions = 0;  // executions without a blocked thread
   std::uint64_t blocked = 0;     // executions with a blocked thread
-  bool complete = true;          // false: Limits::go_on ended it
+  bool complete = true;          // false: Limits::keep_going ended it
 };
 
 struct Limits {
   std::uint64_t combinations = 1'000'000;  // of the threads' paths
   // Called for each combination and each execution; the enumeration ends if it returns false.
-  std::function<bool(const Enumeration&)> go_on = {};
+  std::function<bool(const Enumeration&)> keep_going = {};
 };
 
 // Throws UsageError for a test with more than 64 events or too many combinations of paths, and for

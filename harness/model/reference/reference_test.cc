@@ -80,7 +80,7 @@ TEST(EnumerateTest, AnEnumerationThatIsEndedIsNotComplete) {
   const LitmusText text = programs("harness/model/litmus/hardware.json").at(0).text;
   EXPECT_TRUE(enumerate(text, MemoryModel::AArch64).complete);
   const auto stop = [](const Enumeration&) { return false; };
-  EXPECT_FALSE(enumerate(text, MemoryModel::AArch64, {.go_on = stop}).complete);
+  EXPECT_FALSE(enumerate(text, MemoryModel::AArch64, {.keep_going = stop}).complete);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ std::string access(std::string_view instruction) {
 
 // Returns a function as clang compiles it: "ld a0,0(a0); fence r,rw; ret;".
 std::string compiled(const char* target, const std::string& function) {
-  const Ended ended = run_child(
+  const ProcessResult ended = run_child(
       {"/usr/bin/clang-19", std::string{"--target="} + target, "-O2", "-S", "-xc", "-o-", "-"},
       function);
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
@@ -205,7 +205,7 @@ TEST(ModelMemoryTest, RefusalIsJustifiedOnlyIfRecordDoesNotFit) {
       const ModelEvent kernel{ring, {}};
       ModelCpu cpu;
       cpu.record_bytes = 16;
-      cpu.tail_seen = kernel.rb.head - unread;
+      cpu.tail_read = kernel.rb.head - unread;
       cpu.on_drop(kernel.rb, kernel.event);
     });
   };

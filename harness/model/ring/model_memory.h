@@ -161,19 +161,19 @@ static_assert(Memory<ModelMemory>);
 struct ModelCpu : kernel::HardwareCpu {
   std::uint32_t position_read = 0;  // the number of the last read of a position
   __u64 record_bytes = 0;           // of the current output
-  __u64 tail_seen = 0;
+  __u64 tail_read = 0;
 
   __u64 clock() const { return 0; }
 
   __u64 read_once(const __u64& field, Where where = Where::here()) {
-    tail_seen = ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
+    tail_read = ModelRing::here->position(&field).load(std::memory_order_relaxed, where);
     position_read = last_read();
-    return tail_seen;
+    return tail_read;
   }
   // K12. The output may also need room for a LOST (K14), and an interrupt may have taken some room.
   void on_drop(const kernel::perf_buffer& rb, const kernel::perf_event&) {
     constexpr __u64 kLost = 24, kUnused = 8;
-    const __u64 unread = rb.unsigned_long(rb.head - tail_seen);
+    const __u64 unread = rb.unsigned_long(rb.head - tail_read);
     check(unread + record_bytes + kLost > rb.data_size() - kUnused, kRefused);
   }
   // RC11 has no control dependency: see the top of this file.

@@ -207,22 +207,22 @@ class Puller {
   bool readable() const { return cursor_.data_head() != static_cast<Position>(own_tail()); }
 
   void pull(Tally& tally, const RingOptions& options) {
-    std::optional<Held> held;
+    std::optional<HeldRecord> held_record;
     for (int look = 0; look < 2; ++look) {
       cursor_.look();
       while (const auto record = cursor_.next()) {
-        if (held) give_back(*held, tally, options);
-        held = Held{*record, tally};
+        if (held_record) check_and_release(*held_record, tally, options);
+        held_record = HeldRecord{*record, tally};
         take_either(tally, record->event(), options);
       }
     }
-    if (held) give_back(*held, tally, options);
+    if (held_record) check_and_release(*held_record, tally, options);
   }
 
  private:
   using Record = typename C::Record;
 
-  struct Held {
+  struct HeldRecord {
     Record record;
     Tally before;  // the tally before the record was taken
   };
@@ -230,11 +230,11 @@ class Puller {
   explicit Puller(const C& cursor) : cursor_{cursor} {}
 
   // Checks that the held record is unchanged, and releases it: data_tail moves to its end.
-  void give_back(const Held& held, Tally& tally, const RingOptions& options) {
-    Tally again = held.before;
+  void check_and_release(const HeldRecord& held_record, Tally& tally, const RingOptions& options) {
+    Tally again = held_record.before;
     again.drain_tail = tally.drain_tail;
-    take_either(again, held.record.event(), options);
-    cursor_.release(held.record.end());
+    take_either(again, held_record.record.event(), options);
+    cursor_.release(held_record.record.end());
     tally.drain_tail = options.oversize ? own_tail() : again.tail;
     check(own_tail() == tally.drain_tail, kTailNotReleased);
   }

@@ -95,9 +95,9 @@ TEST_P(RingProgramTest, APayloadThatStraddlesTheEndIsNoViolation) {
 TEST_P(RingProgramTest, ANestedWriterIsNoViolation) {
   unsigned at = 1;
   for (; at < 100; ++at) {
-    const std::string seen = verdict(ring_program<>(nested(three_records(options()), at)));
-    if (seen == "no_loss: attempted differs from delivered + lost") break;  // after the last step
-    EXPECT_EQ(seen, kHolds) << at;
+    const std::string result = verdict(ring_program<>(nested(three_records(options()), at)));
+    if (result == "no_loss: attempted differs from delivered + lost") break;  // after the last step
+    EXPECT_EQ(result, kHolds) << at;
   }
   EXPECT_EQ(at, kStepsOfAnOutput + 1);
 }
@@ -272,10 +272,10 @@ struct CannotLookTwice : Cursor<ModelMemory> {
     return CannotLookTwice{*Cursor::over(page, data)};
   }
   std::size_t look() {
-    check(++looks_ < 2, std::string{"a second look"});
+    check(++look_count_ < 2, std::string{"a second look"});
     return Cursor::look();
   }
-  int looks_ = 0;
+  int look_count_ = 0;
 };
 TEST(RingFaultsTest, PullerReleasesRecordsAcrossTwoLooks) {
   RingOptions how;
@@ -287,18 +287,18 @@ TEST(RingFaultsTest, PullerReleasesRecordsAcrossTwoLooks) {
 // The next store depends on the outer output's read of data_tail, not on the interrupt's read.
 TEST(ScriptedCpuTest, AnInterruptReturnsWithTheRegistersThatItFound) {
   ScriptedCpu<ModelCpu> cpu;
-  cpu.position_read = 1, cpu.record_bytes = 24, cpu.tail_seen = 48;
+  cpu.position_read = 1, cpu.record_bytes = 24, cpu.tail_read = 48;
   cpu.steps = 2;
   unsigned interrupts = 0;
   cpu.interrupt = [&] {
     ++interrupts;
-    cpu.position_read = 2, cpu.record_bytes = 16, cpu.tail_seen = 64;
+    cpu.position_read = 2, cpu.record_bytes = 16, cpu.tail_read = 64;
   };
   for (int i = 0; i < 3; ++i) cpu.step();
   EXPECT_EQ(interrupts, 1u);
   EXPECT_EQ(cpu.position_read, 1u);
   EXPECT_EQ(cpu.record_bytes, 24u);
-  EXPECT_EQ(cpu.tail_seen, 48u);
+  EXPECT_EQ(cpu.tail_read, 48u);
 }
 
 std::string form(const testing::TestParamInfo<bool>& atomic) {
