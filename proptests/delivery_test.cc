@@ -106,7 +106,7 @@ void crosses() {
   const auto base = *one_of<std::uint64_t>({1ULL << 32, 0, 1ULL << 31, 1ULL << 63, 12345ULL << 32});
   of.start = base - 8 * *rc::gen::inRange<std::uint64_t>(1, 500);
   CopyingRun<ScriptCpu, Consumer> run{of};
-  run.run(*steps({{Kind::Output, Kind::Output, Kind::Drain, Kind::Break}, 1}));
+  run.run(*steps({{StepKind::Output, StepKind::Output, StepKind::Drain, StepKind::Break}, 1}));
   while (oracle::after(base + 100, run.ledger().position()) && !run.violation()) {
     run.run(kDrain);
     run.run(output(36));
@@ -128,8 +128,8 @@ template <class Cpu, class Consumer>
 void accounts() {
   Settings of = *settings();
   of.pages = 1;
-  const auto list = *steps({{Kind::Output, Kind::Output, Kind::Output, Kind::Break, Kind::Drain,
-                             Kind::Pause, Kind::Resume},
+  const auto list = *steps({{StepKind::Output, StepKind::Output, StepKind::Output, StepKind::Break,
+                             StepKind::Drain, StepKind::Pause, StepKind::Resume},
                             1,
                             rc::gen::resize(100, rc::gen::inRange<std::uint64_t>(0, 1500))});
   CopyingRun<Cpu, Consumer> run{of};

@@ -50,9 +50,9 @@ using testing::ReferenceDrain;
 // with event N + 1.
 template <class Consumer>
 void resumes() {
-  const auto stops = *steps({{Kind::Break, Kind::Throw}});
+  const auto stops = *steps({{StepKind::Break, StepKind::Throw}});
   CopyingRun<ScriptCpu, Consumer> run{*settings()};
-  run.run(*steps({{Kind::Output, Kind::Output, Kind::Pause, Kind::Resume}, 1}));
+  run.run(*steps({{StepKind::Output, StepKind::Output, StepKind::Pause, StepKind::Resume}, 1}));
   for (const Step& stop : stops) {
     const std::uint64_t events = static_cast<std::uint64_t>(run.run(stop));
     expect_good(run);
@@ -81,7 +81,8 @@ TEST(ResumeTest, FindsAConsumerThatForgetsOnThrow) {
 template <class Consumer>
 void splits() {
   const Settings of = *settings();
-  const auto written = *steps({{Kind::Output, Kind::Output, Kind::Pause, Kind::Resume}, 1});
+  const auto written =
+      *steps({{StepKind::Output, StepKind::Output, StepKind::Pause, StepKind::Resume}, 1});
   const auto pieces = *rc::gen::container<std::vector<Step>>(rc::gen::build<Step>(
       rc::gen::set(&Step::action, one_of<Action>({Action::Drain, Action::Throw})),
       rc::gen::set(&Step::number, rc::gen::inRange<std::uint64_t>(1, 12))));
@@ -125,7 +126,7 @@ TEST_P(AnyScriptTest, FindsTheFault) {
   // different one first.
   const Invariant violated = std::get<Invariant>(GetParam().in(faults::Harness::Scripts));
   Mix mix = everything();
-  mix.kinds.insert(mix.kinds.end(), 2, Kind::Poll);
+  mix.kinds.insert(mix.kinds.end(), 2, StepKind::Poll);
   EXPECT_TRUE(counterexample(
       [planted, mix, violated] {
         const Script script = *scripts(mix);

@@ -54,37 +54,38 @@ rc::Gen<std::uint64_t> in_one_of(std::vector<std::pair<std::uint64_t, std::uint6
                      [](auto range) { return between(range.first, range.second); });
 }
 
-bool holds_others(Kind kind) {
-  return kind == Kind::Output || kind == Kind::Drain || kind == Kind::Break || kind == Kind::Throw;
+bool holds_others(StepKind kind) {
+  return kind == StepKind::Output || kind == StepKind::Drain || kind == StepKind::Break ||
+         kind == StepKind::Throw;
 }
 
-Action action_of(Kind kind) {
+Action action_of(StepKind kind) {
   switch (kind) {
-    case Kind::Output:
+    case StepKind::Output:
       return Action::Output;
-    case Kind::Drain:
-    case Kind::Break:
+    case StepKind::Drain:
+    case StepKind::Break:
       return Action::Drain;
-    case Kind::Throw:
+    case StepKind::Throw:
       return Action::Throw;
-    case Kind::Pause:
+    case StepKind::Pause:
       return Action::Pause;
-    case Kind::Resume:
+    case StepKind::Resume:
       return Action::Resume;
-    case Kind::Poll:
+    case StepKind::Poll:
       break;
   }
   return Action::Poll;
 }
 
-rc::Gen<std::uint64_t> number_of(Kind kind, const Mix& mix) {
+rc::Gen<std::uint64_t> number_of(StepKind kind, const Mix& mix) {
   switch (kind) {
-    case Kind::Output:
+    case StepKind::Output:
       return mix.payloads;
-    case Kind::Drain:
+    case StepKind::Drain:
       return gen::just(rig::kWholeRing);
-    case Kind::Break:
-    case Kind::Throw:
+    case StepKind::Break:
+    case StepKind::Throw:
       return between<std::uint64_t>(1, 12);
     default:
       return gen::just(std::uint64_t{0});
@@ -102,7 +103,7 @@ rc::Gen<Tree> tree(const Mix& mix) {
           ? none
           : gen::weightedOneOf<std::vector<Tree>>(
                 {{3, none}, {1, gen::scale(0.04, gen::lazy([inner] { return trees(inner); }))}});
-  return gen::mapcat(one_of(mix.kinds), [mix, none, nested](Kind kind) {
+  return gen::mapcat(one_of(mix.kinds), [mix, none, nested](StepKind kind) {
     const auto step = gen::build<Step>(gen::set(&Step::action, gen::just(action_of(kind))),
                                        gen::set(&Step::number, number_of(kind, mix)),
                                        gen::set(&Step::at, between<std::uint64_t>(0, 27)));
@@ -111,7 +112,7 @@ rc::Gen<Tree> tree(const Mix& mix) {
         {{3, gen::just(std::uint64_t{1})}, {1, between<std::uint64_t>(1, 40)}});
     return gen::build<Tree>(
         gen::set(&Tree::step, step),
-        gen::set(&Tree::times, kind == Kind::Output ? times : gen::just(std::uint64_t{1})),
+        gen::set(&Tree::times, kind == StepKind::Output ? times : gen::just(std::uint64_t{1})),
         gen::set(&Tree::nested, holds_others(kind) ? nested : none));
   });
 }
@@ -161,8 +162,9 @@ rc::Gen<Script> scripts(const Mix& mix, const rc::Gen<Settings>& of) {
 }
 
 Mix everything() {
-  return {{Kind::Output, Kind::Output, Kind::Output, Kind::Output, Kind::Drain, Kind::Drain,
-           Kind::Break, Kind::Throw, Kind::Pause, Kind::Resume, Kind::Resume},
+  return {{StepKind::Output, StepKind::Output, StepKind::Output, StepKind::Output, StepKind::Drain,
+           StepKind::Drain, StepKind::Break, StepKind::Throw, StepKind::Pause, StepKind::Resume,
+           StepKind::Resume},
           2};
 }
 

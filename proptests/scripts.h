@@ -70,11 +70,11 @@ rc::Gen<std::uint64_t> lengths();
 // Lengths of payloads that are too long for the u16 header.size, at every remainder.
 rc::Gen<std::uint64_t> oversize_lengths();
 
-enum class Kind { Output, Drain, Break, Throw, Pause, Resume, Poll };  // Drain: the whole ring
+enum class StepKind { Output, Drain, Break, Throw, Pause, Resume, Poll };  // Drain: the whole ring
 
 // The kinds of steps to generate. A kind that is listed twice is twice as likely.
 struct Mix {
-  std::vector<Kind> kinds;
+  std::vector<StepKind> kinds;
   unsigned nesting = 0;  // depth limit
   rc::Gen<std::uint64_t> payloads = lengths();
 };

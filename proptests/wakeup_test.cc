@@ -132,7 +132,7 @@ std::vector<Step> without_forgetting(std::vector<Step> steps) {
   return steps;
 }
 
-const Mix kProducers{{Kind::Output, Kind::Output, Kind::Poll, Kind::Poll}, 2};
+const Mix kProducers{{StepKind::Output, StepKind::Output, StepKind::Poll, StepKind::Poll}, 2};
 
 // Replaces nested outputs by polls: the consumer runs between outputs and in the middle of each,
 // but no output interrupts another.

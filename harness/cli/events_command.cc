@@ -93,7 +93,8 @@ std::string why_not(const Event& each) {
   event::OpenArgs args = planned->steps.front().args;
   const bool may_exclude = each.kernel() == event::Kernel::IfAllowed;
   const bool is_cheap = args.attr.type != PERF_TYPE_TRACEPOINT &&
-                        each.kind() != event::Kind::Kprobe && each.kind() != event::Kind::Kretprobe;
+                        each.kind() != event::EventKind::Kprobe &&
+                        each.kind() != event::EventKind::Kretprobe;
   if (is_cheap) {  // to open and close a tracepoint takes 35 ms (R1)
     int fd = event::real_system().open(args);
     if (fd < 0 && may_exclude) {

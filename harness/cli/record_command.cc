@@ -43,7 +43,7 @@ struct Unrecordable {
 void add_changes(std::vector<Event>& events) {
   event::Changes missing{.execs = true, .forks = true, .maps = true};
   for (Event& each : events) {
-    if (each.kind() != event::Kind::Changes) continue;
+    if (each.kind() != event::EventKind::Changes) continue;
     const perf_event_attr attr = each.attr().value();
     if (attr.comm && !each.leaves_out(PERF_RECORD_COMM)) {
       each = each.adjust([](perf_event_attr& its) { its.comm_exec = 1; });
@@ -82,12 +82,12 @@ std::expected<event::Request, Unrecordable> request_of(const RecordOptions& opti
                                                : one_line(to_option_words(each.error().advice)))});
     }
     // Without a frequency a PMU event only counts.
-    if (each->kind() == event::Kind::Pmu) {
+    if (each->kind() == event::EventKind::Pmu) {
       *each = each->frequency(99).sample(PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD);
     }
     Event wanted = options.callchains ? each->callchain() : *std::move(each);
     // An unprivileged user may see switches of his own tasks, but not with that event (R11).
-    if (wanted.kind() == event::Kind::Software &&
+    if (wanted.kind() == event::EventKind::Software &&
         wanted.attr()->config == PERF_COUNT_SW_CONTEXT_SWITCHES) {
       wanted = wanted.or_else(event::changes({.switches = true}));
     }

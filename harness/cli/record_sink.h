@@ -39,7 +39,7 @@ inline record::PerfDataFeatures features_of(const RecordOptions& options) {
   };
   for (const std::string& name : options.events) {
     const auto event = event::by_name(name);
-    if (!event || event->kind() != event::Kind::Tracepoint) continue;
+    if (!event || event->kind() != event::EventKind::Tracepoint) continue;
     const std::size_t colon = name.find(':');
     const std::string of_system = name.substr(0, colon);
     features.tracepoints.push_back(

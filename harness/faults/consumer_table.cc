@@ -11,7 +11,7 @@ namespace perfring::faults {
 namespace {
 
 using enum oracle::Invariant;
-using enum Kind;
+using enum FaultKind;
 using enum Reason;
 
 constexpr std::array kFaults{
@@ -307,7 +307,7 @@ Conforms by_conformance(const Fault& fault) {
     if (std::ranges::find(row.faults, fault.name) != row.faults.end()) return row.outcome;
   }
   // The fault is not planted.
-  if (fault.kind == Kind::Kernel) return Reason::NoKernel;
+  if (fault.kind == FaultKind::Kernel) return Reason::NoKernel;
   const auto* const reason = std::get_if<Reason>(&fault.in(Harness::Scripts));
   return reason == nullptr ? Reason::OwnOfTheModel : *reason;
 }

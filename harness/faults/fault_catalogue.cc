@@ -182,15 +182,15 @@ std::span<const Reason> reasons() {
   return all;
 }
 
-const char* to_string(Kind kind) {
+const char* to_string(FaultKind kind) {
   switch (kind) {
-    case Kind::Kernel:
+    case FaultKind::Kernel:
       return "kernel";
-    case Kind::Memory:
+    case FaultKind::Memory:
       return "memory";
-    case Kind::Consumer:
+    case FaultKind::Consumer:
       return "consumer";
-    case Kind::Variant:
+    case FaultKind::Variant:
       return "variant";
   }
   return "unknown kind";
@@ -250,7 +250,7 @@ std::string in_words(const Expected& expected) {
 Expected by_fuzzing(const Fault& fault) {
   const auto row = std::ranges::find(kByFuzzing, fault.name, &ByFuzzing::name);
   if (row != kByFuzzing.end()) return row->expected;
-  return fault.kind == Kind::Kernel ? Reason::NoKernel : fault.in(Harness::Scripts);
+  return fault.kind == FaultKind::Kernel ? Reason::NoKernel : fault.in(Harness::Scripts);
 }
 
 std::string property_of(const Fault& fault) {
@@ -271,7 +271,7 @@ constexpr Fault of_many(const char* name, const char* what, oracle::Invariant fo
                         const char* property) {
   return {name,
           what,
-          Kind::Consumer,
+          FaultKind::Consumer,
           {OneRing, found_as, OneRing, OneRing, OneRing, NoConsumer},
           property};
 }

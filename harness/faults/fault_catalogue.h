@@ -20,7 +20,7 @@ namespace perfring::faults {
 
 // The place of a fault: the kernel; a consumer's accesses to memory, and their order; the rest of a
 // consumer. A variant is not a fault.
-enum class Kind : std::uint8_t { Kernel, Memory, Consumer, Variant };
+enum class FaultKind : std::uint8_t { Kernel, Memory, Consumer, Variant };
 
 // Scripts: harness/rig. ThreadSanitizer: harness/stress, built with ThreadSanitizer. Differential:
 // the recorded traces of harness/differential.
@@ -96,7 +96,7 @@ inline constexpr const char* kAnyScript = "AnyScriptTest.FindsTheFault";
 struct Fault {
   const char* name;
   const char* what;
-  Kind kind;
+  FaultKind kind;
   std::array<Expected, kHarnesses> expected;  // by Harness
   Property property;
 
@@ -118,7 +118,7 @@ const Fault* find_fault(std::string_view name);
 // Returns the fault's description. Precondition: the catalogue has this name.
 const char* what(std::string_view name);
 
-const char* to_string(Kind kind);
+const char* to_string(FaultKind kind);
 const char* to_string(Harness harness);
 std::span<const Harness> harnesses();
 bool is_found(const Expected& expected);

@@ -32,7 +32,7 @@ TEST(FaultCatalogueTest, NoTwoFaultsShareNameOrDescription) {
 // Otherwise nothing shows that it is a fault.
 TEST(FaultCatalogueTest, EachFaultIsFoundSomewhere) {
   for (const Fault& fault : catalogue()) {
-    if (fault.kind == Kind::Variant) continue;
+    if (fault.kind == FaultKind::Variant) continue;
     const bool found = std::ranges::any_of(fault.expected, is_found);
     const bool by_a_property = std::holds_alternative<const char*>(fault.property);
     EXPECT_TRUE(found || by_a_property) << fault.name;
@@ -42,7 +42,7 @@ TEST(FaultCatalogueTest, EachFaultIsFoundSomewhere) {
 
 TEST(FaultCatalogueTest, VariantIsFoundNowhere) {
   for (const Fault& fault : catalogue()) {
-    if (fault.kind != Kind::Variant) continue;
+    if (fault.kind != FaultKind::Variant) continue;
     EXPECT_TRUE(std::ranges::any_of(fault.expected, holds)) << fault.name;
     EXPECT_TRUE(std::ranges::none_of(fault.expected, is_found)) << fault.name;
     EXPECT_TRUE(std::holds_alternative<Reason>(fault.property)) << fault.name;
@@ -56,7 +56,7 @@ TEST(FaultCatalogueTest, OnlyAKernelsFaultDiffersFromARecordedKernel) {
       const bool differs = std::holds_alternative<Differs>(expected);
       if (harness == Harness::Differential) {
         EXPECT_TRUE(differs || std::holds_alternative<Reason>(expected)) << fault.name;
-        EXPECT_TRUE(!differs || fault.kind == Kind::Kernel) << fault.name;
+        EXPECT_TRUE(!differs || fault.kind == FaultKind::Kernel) << fault.name;
       } else {
         EXPECT_FALSE(differs) << fault.name << " in " << to_string(harness);
       }
@@ -85,11 +85,11 @@ TEST(FaultCatalogueTest, EachReasonIsUsed) {
 }
 
 TEST(FaultCatalogueTest, EachFaultThatIsATemplateIsOfItsKind) {
-  const auto of = [](Kind kind) {
+  const auto of = [](FaultKind kind) {
     return [kind](auto named) { return std::pair{named.name, kind}; };
   };
-  const auto planted = plant_all<std::pair<const char*, Kind>>(of(Kind::Kernel), of(Kind::Memory),
-                                                               of(Kind::Consumer));
+  const auto planted = plant_all<std::pair<const char*, FaultKind>>(
+      of(FaultKind::Kernel), of(FaultKind::Memory), of(FaultKind::Consumer));
   for (const auto& [name, kind] : planted) {
     const Fault* const fault = find_fault(name);
     ASSERT_NE(fault, nullptr) << name;

@@ -8,7 +8,7 @@ namespace perfring::faults {
 namespace {
 
 using enum oracle::Invariant;
-using enum Kind;
+using enum FaultKind;
 using enum Reason;
 
 // Outcomes in stress. kGarbled: the consumer reads bytes that are not the record's. kOverwritten:

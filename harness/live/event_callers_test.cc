@@ -334,7 +334,7 @@ TEST_F(LiveEventCallersTest, EachCallersRefusalsAreNamed) {
        "clockid, use_clockid"},
   };
   for (const Asked& row : rows) {
-    if (row.request.events[0].kind() == Kind::Pmu && !has_pmu("msr")) continue;
+    if (row.request.events[0].kind() == EventKind::Pmu && !has_pmu("msr")) continue;
     const auto args = [&row] { return fields_of(row.request); };
     EXPECT_EQ(in_child(args), row.root) << row.what;
     EXPECT_EQ(as_nobody({}, args), row.user) << row.what;

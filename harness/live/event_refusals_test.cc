@@ -174,7 +174,7 @@ TEST_F(LiveEventRefusalTest, AnEventThatOpensButStaysSilentIsNamedByCheck) {
     std::erase_if(
         rows, [](const Quiet& row) { return !live::is_linux(row.since.first, row.since.second); });
     for (const Quiet& row : rows) {
-      if (row.event.kind() == Kind::Kprobe && !has_kprobes) continue;
+      if (row.event.kind() == EventKind::Kprobe && !has_kprobes) continue;
       const std::string heard = heard_of(row);
       if (!heard.empty()) wrong += std::string{row.what} + ": " + heard + "\n";
     }

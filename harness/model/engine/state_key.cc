@@ -51,9 +51,9 @@ bool matters(const Thread& thread) {
 }
 
 // The writes to each location that a thread may still read.
-class Window {
+class ReadableWrites {
  public:
-  explicit Window(const Execution& x) : x_{x}, kept_(x.latest.size()) {
+  explicit ReadableWrites(const Execution& x) : x_{x}, kept_(x.latest.size()) {
     for (std::size_t location = 0; location < kept_.size(); ++location) {
       std::vector<EventId>& kept = kept_[location];
       std::size_t oldest = 0;  // the furthest back that a thread may read
@@ -124,7 +124,7 @@ std::uint64_t knowledge(const Clock& clock, const Event& event) {
 
 GraphKey future_key(const Execution& x, const std::vector<bool>& mixed) {
   Hash hash;
-  const Window window{x};
+  const ReadableWrites window{x};
   for (std::size_t location = 0; location < x.latest.size(); ++location) {
     hash.add(window.kept(location).size());
   }

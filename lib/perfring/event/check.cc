@@ -16,26 +16,26 @@ using internal::Case;
 using internal::Facts;
 using Severity = Finding::Severity;
 
-std::optional<Kind> kind_of(const OpenArgs& args, const Facts& facts) {
+std::optional<EventKind> kind_of(const OpenArgs& args, const Facts& facts) {
   switch (args.attr.type) {
     case PERF_TYPE_SOFTWARE:
-      return args.attr.config == PERF_COUNT_SW_DUMMY ? Kind::Changes : Kind::Software;
+      return args.attr.config == PERF_COUNT_SW_DUMMY ? EventKind::Changes : EventKind::Software;
     case PERF_TYPE_TRACEPOINT:
-      return Kind::Tracepoint;
+      return EventKind::Tracepoint;
     case PERF_TYPE_HARDWARE:
-      return Kind::Hardware;
+      return EventKind::Hardware;
     case PERF_TYPE_HW_CACHE:
-      return Kind::Cache;
+      return EventKind::Cache;
     case PERF_TYPE_RAW:
-      return Kind::Raw;
+      return EventKind::Raw;
     case PERF_TYPE_BREAKPOINT:
-      return Kind::Breakpoint;
+      return EventKind::Breakpoint;
     default:
       break;
   }
-  if (facts.pmu_type("kprobe") == args.attr.type) return Kind::Kprobe;
-  if (facts.pmu_type("uprobe") == args.attr.type) return Kind::Uprobe;
-  return facts.pmu_of(args.attr.type) ? std::optional{Kind::Pmu} : std::nullopt;
+  if (facts.pmu_type("kprobe") == args.attr.type) return EventKind::Kprobe;
+  if (facts.pmu_type("uprobe") == args.attr.type) return EventKind::Uprobe;
+  return facts.pmu_of(args.attr.type) ? std::optional{EventKind::Pmu} : std::nullopt;
 }
 
 void check_all(const OpenArgs& args, const std::string& name, const Facts& facts,
@@ -280,7 +280,8 @@ std::string advice_without_kernel(const OpenArgs& args, const std::string& name,
 // filter addresses.
 std::optional<Finding> check_filter(const OpenArgs& args, const Facts& facts) {
   const auto kind = kind_of(args, facts);
-  if (kind == Kind::Tracepoint || kind == Kind::Kprobe || kind == Kind::Uprobe) return std::nullopt;
+  if (kind == EventKind::Tracepoint || kind == EventKind::Kprobe || kind == EventKind::Uprobe)
+    return std::nullopt;
   const auto pmu = facts.pmu_of(args.attr.type);
   if (pmu && facts.system().read(kDevices + *pmu + "/nr_addr_filters")) return std::nullopt;
   return Finding{.severity = Severity::Refused,

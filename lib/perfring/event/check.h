@@ -41,8 +41,8 @@ namespace internal {
 struct Case {
   const OpenArgs& args;
   const Facts& facts;
-  std::optional<Kind> kind;  // nullopt: its PMU has no Kind
-  const std::string& name;   // of the event, or empty
+  std::optional<EventKind> kind;  // nullopt: its PMU has none
+  const std::string& name;        // of the event, or empty
   std::vector<Finding>& found;
   bool counts = false;  // whether it is only read, and has no ring
 
@@ -51,16 +51,16 @@ struct Case {
     return args.pid == -1 || (args.flags & PERF_FLAG_PID_CGROUP) != 0;
   }
   bool is_of_caller() const noexcept { return !is_cpu_wide() && args.pid == 0; }
-  bool is(Kind which) const noexcept { return kind == which; }
+  bool is(EventKind which) const noexcept { return kind == which; }
   bool is_software(std::uint64_t config) const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE && attr().config == config;
   }
   // Returns true if no hardware PMU is behind it.
   bool needs_no_hardware() const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE || attr().type == PERF_TYPE_TRACEPOINT ||
-           is(Kind::Breakpoint) || is(Kind::Kprobe) || is(Kind::Uprobe);
+           is(EventKind::Breakpoint) || is(EventKind::Kprobe) || is(EventKind::Uprobe);
   }
-  bool is_msr() const { return is(Kind::Pmu) && facts.pmu_of(attr().type) == "msr"; }
+  bool is_msr() const { return is(EventKind::Pmu) && facts.pmu_of(attr().type) == "msr"; }
   // Returns true if it occurs only in the kernel, so that without the kernel it counts nothing
   // (R11, R16).
   bool occurs_only_in_kernel() const;

@@ -15,7 +15,7 @@ std::string text(std::uint64_t value) {
 }
 
 bool wants_cpu_pmu(const Case& each) {
-  return each.is(Kind::Hardware) || each.is(Kind::Cache) || each.is(Kind::Raw);
+  return each.is(EventKind::Hardware) || each.is(EventKind::Cache) || each.is(EventKind::Raw);
 }
 
 void check_type(const Case& each) {
@@ -201,7 +201,7 @@ void check_paranoid(const Case& each) {
                      kPerfmon);
   }
   const bool is_syscall = tracepoint_in(each.name).starts_with("syscalls:");
-  if (each.is(Kind::Tracepoint) && each.has_sample_bits(PERF_SAMPLE_RAW) &&
+  if (each.is(EventKind::Tracepoint) && each.has_sample_bits(PERF_SAMPLE_RAW) &&
       facts.is_refused_by_paranoid(0) && !(is_syscall && each.is_of_caller())) {
     each.add_refusal("sample_type",
                      "this user may not sample the data of a kernel tracepoint: " + now,
@@ -219,8 +219,8 @@ bool Case::occurs_only_in_kernel() const {
   // At the entry and the exit of a system call, the registers are those of user code.
   const bool is_syscall = tracepoint_in(name).starts_with("syscalls:sys_");
   return is_software(PERF_COUNT_SW_CONTEXT_SWITCHES) || is_software(PERF_COUNT_SW_CPU_MIGRATIONS) ||
-         is_software(PERF_COUNT_SW_CGROUP_SWITCHES) || is(Kind::Kprobe) ||
-         (is(Kind::Tracepoint) && !is_syscall) || is_kernel_address(attr());
+         is_software(PERF_COUNT_SW_CGROUP_SWITCHES) || is(EventKind::Kprobe) ||
+         (is(EventKind::Tracepoint) && !is_syscall) || is_kernel_address(attr());
 }
 
 std::string advice_without_kernel(const Case& each) {
@@ -231,11 +231,11 @@ std::string advice_without_kernel(const Case& each) {
 
 void check_own_right(const Case& each) {
   const Facts& facts = each.facts;
-  if (each.is(Kind::Uprobe) && !facts.is_admin()) {
+  if (each.is(EventKind::Uprobe) && !facts.is_admin()) {
     each.add_refusal("type", "a uprobe needs CAP_SYS_ADMIN, and no sysctl changes that",
                      "run with CAP_SYS_ADMIN");
   }
-  if (each.is(Kind::Kprobe) && !facts.has_all_rights()) {
+  if (each.is(EventKind::Kprobe) && !facts.has_all_rights()) {
     each.add_refusal("type", "a kprobe needs CAP_PERFMON, and no sysctl changes that", kPerfmon);
   }
   if (is_kernel_address(each.attr()) && !facts.is_admin()) {

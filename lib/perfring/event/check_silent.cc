@@ -15,19 +15,19 @@ bool has_side_band(const perf_event_attr& attr) {
 void check_exclusions(const Case& each) {
   const perf_event_attr& attr = each.attr();
   if (attr.exclude_kernel != 0 && each.occurs_only_in_kernel()) {
-    if (each.is(Kind::Tracepoint)) {
+    if (each.is(EventKind::Tracepoint)) {
       each.add_silent("exclude_kernel", "a tracepoint is in the kernel: this counts nothing (R16)",
                       "include the kernel");
-    } else if (each.is(Kind::Kprobe)) {
+    } else if (each.is(EventKind::Kprobe)) {
       each.add_silent("exclude_kernel", "a kprobe is in the kernel: no records come",
                       "include the kernel");
-    } else if (each.is(Kind::Software)) {
+    } else if (each.is(EventKind::Software)) {
       each.add_silent("exclude_kernel",
                       "only the kernel switches and migrates tasks: this counts nothing",
                       "include the kernel, or use changes({.switches = true})");
     }
   }
-  if (attr.exclude_user != 0 && each.is(Kind::Tracepoint)) {
+  if (attr.exclude_user != 0 && each.is(EventKind::Tracepoint)) {
     each.add_silent("exclude_user", "tracepoints ignore it (R16)", "filter by the records' pid");
   }
   // (include/linux/perf_event.h: event_has_any_exclude_flag() at v6.18.)
@@ -68,7 +68,8 @@ void check_periods(const Case& each) {
     each.add_silent(attr.cgroup ? "cgroup" : "namespaces",
                     "on a whole CPU, it produces no records by itself (R10)", "set comm as well");
   }
-  const bool is_each = each.is(Kind::Tracepoint) || each.is(Kind::Kprobe) || each.is(Kind::Uprobe);
+  const bool is_each =
+      each.is(EventKind::Tracepoint) || each.is(EventKind::Kprobe) || each.is(EventKind::Uprobe);
   if (is_each && attr.freq != 0) {
     each.add_silent("freq", "a frequency samples only some of the occurrences: 5 of 100 at 4000 Hz",
                     "give a period of 1");
@@ -89,12 +90,12 @@ void check_periods(const Case& each) {
 
 void check_targets(const Case& each) {
   const bool is_syscall = tracepoint_in(each.name).starts_with("syscalls:");
-  if (each.is(Kind::Tracepoint) && !each.is_cpu_wide() && !is_syscall) {
+  if (each.is(EventKind::Tracepoint) && !each.is_cpu_wide() && !is_syscall) {
     each.add_silent("pid",
                     "an event of one task does not see a tracepoint that fires in other tasks (R7)",
                     "watch system()");
   }
-  if (each.is(Kind::Pmu) && !each.is_cpu_wide()) {
+  if (each.is(EventKind::Pmu) && !each.is_cpu_wide()) {
     const auto pmu = each.facts.pmu_of(each.attr().type);
     if (pmu && each.facts.system().read(kDevices + *pmu + "/cpumask")) {
       each.add_refusal("pid", "the PMU " + *pmu + " counts for a whole CPU", "watch system()");
@@ -248,9 +249,9 @@ void check_silent(const Case& each) {
 }
 
 void check_probe(const Case& each) {
-  if (each.is(Kind::Uprobe)) check_uprobe(each);
-  if (each.is(Kind::Kprobe)) check_kprobe(each);
-  if (each.is(Kind::Breakpoint)) check_breakpoint(each);
+  if (each.is(EventKind::Uprobe)) check_uprobe(each);
+  if (each.is(EventKind::Kprobe)) check_kprobe(each);
+  if (each.is(EventKind::Breakpoint)) check_breakpoint(each);
 }
 
 }  // namespace perfring::event::internal

@@ -48,8 +48,8 @@ std::string hex(std::uint64_t value) {
   return text.insert(0, "0x");
 }
 
-bool is_return(Kind kind) {
-  return kind == Kind::Kretprobe || kind == Kind::Uretprobe;
+bool is_return(EventKind kind) {
+  return kind == EventKind::Kretprobe || kind == EventKind::Uretprobe;
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void exclude_kernel(perf_event_attr& attr) noexcept {
 
 }  // namespace internal
 
-Event::Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel)
+Event::Event(EventKind kind, std::string name, const perf_event_attr& own, Kernel kernel)
     : kind_{kind}, name_{std::move(name)}, own_{own}, own_kernel_{kernel} {}
 
 Event Event::period(std::uint64_t every) const {
@@ -134,9 +134,10 @@ Event Event::leaving_out(std::uint64_t types) const {
 }
 
 bool Event::is_system_wide() const noexcept {
-  return kind_ == Kind::Tracepoint || kind_ == Kind::Kprobe || kind_ == Kind::Kretprobe ||
-         kind_ == Kind::Pmu || kind_ == Kind::Uprobe || kind_ == Kind::Uretprobe ||
-         (kind_ == Kind::Software && own_.config == PERF_COUNT_SW_BPF_OUTPUT);
+  return kind_ == EventKind::Tracepoint || kind_ == EventKind::Kprobe ||
+         kind_ == EventKind::Kretprobe || kind_ == EventKind::Pmu || kind_ == EventKind::Uprobe ||
+         kind_ == EventKind::Uretprobe ||
+         (kind_ == EventKind::Software && own_.config == PERF_COUNT_SW_BPF_OUTPUT);
 }
 
 std::expected<perf_event_attr, Finding> Event::attr(System& system) const {
@@ -171,18 +172,18 @@ const Event::Names& Event::names() const noexcept {
 
 std::optional<Finding> Event::resolve(OpenArgs& args, System& system) const {
   switch (kind_) {
-    case Kind::Tracepoint: {
+    case EventKind::Tracepoint: {
       auto id = internal::tracepoint_id(names().object, system);
       if (!id) return std::move(id).error();
       args.attr.config = *id;
       return std::nullopt;
     }
-    case Kind::Pmu:
+    case EventKind::Pmu:
       return internal::apply_pmu(names().object, args, system);
-    case Kind::Kprobe:
-    case Kind::Kretprobe:
-    case Kind::Uprobe:
-    case Kind::Uretprobe:
+    case EventKind::Kprobe:
+    case EventKind::Kretprobe:
+    case EventKind::Uprobe:
+    case EventKind::Uretprobe:
       return resolve_probe(args, system);
     default:
       return std::nullopt;
@@ -191,7 +192,7 @@ std::optional<Finding> Event::resolve(OpenArgs& args, System& system) const {
 
 std::optional<Finding> Event::resolve_probe(OpenArgs& args, System& system) const {
   perf_event_attr& attr = args.attr;
-  const bool is_kernel = kind_ == Kind::Kprobe || kind_ == Kind::Kretprobe;
+  const bool is_kernel = kind_ == EventKind::Kprobe || kind_ == EventKind::Kretprobe;
   const std::string pmu = is_kernel ? "kprobe" : "uprobe";
   const internal::Facts facts{system};
   const auto type = facts.pmu_type(pmu);
@@ -218,7 +219,7 @@ Event software(perf_sw_ids which) {
     return attr_of(PERF_TYPE_SOFTWARE, which, fields);
   };
   const auto make = [](const char* name, const perf_event_attr& own, Kernel kernel) {
-    return Event{Kind::Software, std::string{"the software event "} + name, own, kernel};
+    return Event{EventKind::Software, std::string{"the software event "} + name, own, kernel};
   };
   constexpr std::uint64_t kFault = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
   constexpr std::uint64_t kClock = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
@@ -253,14 +254,14 @@ Event software(perf_sw_ids which) {
 }
 
 Event tracepoint(std::string name) {
-  return Event{Kind::Tracepoint, std::string{kTracepoint} + name,
+  return Event{EventKind::Tracepoint, std::string{kTracepoint} + name,
                each(attr_of(PERF_TYPE_TRACEPOINT, 0, PERF_SAMPLE_RAW)), Kernel::Included}
       .of(std::move(name));
 }
 
 namespace {
 
-Event probe(Kind kind, const char* what, std::string object, std::optional<std::string> part,
+Event probe(EventKind kind, const char* what, std::string object, std::optional<std::string> part,
             std::uint64_t offset) {
   perf_event_attr own = each(attr_of(0, 0, PERF_SAMPLE_RAW));
   own.config2 = offset;
@@ -273,26 +274,26 @@ Event probe(Kind kind, const char* what, std::string object, std::optional<std::
 }  // namespace
 
 Event kprobe(std::string function, std::uint64_t offset) {
-  return probe(Kind::Kprobe, "a kprobe on ", std::move(function), {}, offset);
+  return probe(EventKind::Kprobe, "a kprobe on ", std::move(function), {}, offset);
 }
 Event kretprobe(std::string function) {
-  return probe(Kind::Kretprobe, "a kretprobe on ", std::move(function), {}, 0);
+  return probe(EventKind::Kretprobe, "a kretprobe on ", std::move(function), {}, 0);
 }
 Event uprobe(std::string path, std::string symbol) {
-  return probe(Kind::Uprobe, "a uprobe on ", std::move(path), std::move(symbol), 0);
+  return probe(EventKind::Uprobe, "a uprobe on ", std::move(path), std::move(symbol), 0);
 }
 Event uprobe(std::string path, std::uint64_t file_offset) {
-  return probe(Kind::Uprobe, "a uprobe on ", std::move(path), {}, file_offset);
+  return probe(EventKind::Uprobe, "a uprobe on ", std::move(path), {}, file_offset);
 }
 Event uretprobe(std::string path, std::string symbol) {
-  return probe(Kind::Uretprobe, "a uretprobe on ", std::move(path), std::move(symbol), 0);
+  return probe(EventKind::Uretprobe, "a uretprobe on ", std::move(path), std::move(symbol), 0);
 }
 Event uretprobe(std::string path, std::uint64_t file_offset) {
-  return probe(Kind::Uretprobe, "a uretprobe on ", std::move(path), {}, file_offset);
+  return probe(EventKind::Uretprobe, "a uretprobe on ", std::move(path), {}, file_offset);
 }
 
 Event hardware(perf_hw_id which) {
-  return Event{Kind::Hardware, "the hardware event " + internal::hardware_name(which),
+  return Event{EventKind::Hardware, "the hardware event " + internal::hardware_name(which),
                timed(attr_of(PERF_TYPE_HARDWARE, which, PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD)),
                Kernel::IfAllowed};
 }
@@ -300,19 +301,19 @@ Event hardware(perf_hw_id which) {
 Event cache(perf_hw_cache_id cache, perf_hw_cache_op_id op, perf_hw_cache_op_result_id result) {
   const std::uint64_t config =
       std::uint64_t{cache} | std::uint64_t{op} << 8 | std::uint64_t{result} << 16;
-  return Event{Kind::Cache, "the cache event " + internal::cache_name(config),
+  return Event{EventKind::Cache, "the cache event " + internal::cache_name(config),
                timed(attr_of(PERF_TYPE_HW_CACHE, config, PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD)),
                Kernel::IfAllowed};
 }
 
 Event raw(std::uint64_t config) {
-  return Event{Kind::Raw, "the raw event " + hex(config),
+  return Event{EventKind::Raw, "the raw event " + hex(config),
                timed(attr_of(PERF_TYPE_RAW, config, PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD)),
                Kernel::IfAllowed};
 }
 
 Event pmu(std::string description) {
-  return Event{Kind::Pmu, "the event " + description, attr_of(0, 0, 0), Kernel::Included}.of(
+  return Event{EventKind::Pmu, "the event " + description, attr_of(0, 0, 0), Kernel::Included}.of(
       std::move(description));
 }
 
@@ -322,7 +323,7 @@ Event breakpoint(std::uint64_t address, Access access, std::uint64_t length) {
   own.bp_type = static_cast<std::uint32_t>(access);
   static_assert(HW_BREAKPOINT_R == 1 && HW_BREAKPOINT_W == 2 && HW_BREAKPOINT_X == 4);
   own.bp_len = access == Access::Execute ? sizeof(long) : length;
-  return Event{Kind::Breakpoint, "a breakpoint at " + hex(address), own, Kernel::IfAllowed};
+  return Event{EventKind::Breakpoint, "a breakpoint at " + hex(address), own, Kernel::IfAllowed};
 }
 
 Event changes(const Changes& which) {
@@ -342,7 +343,7 @@ Event changes(const Changes& which) {
   std::uint64_t unasked = 0;
   if (!which.names && !which.execs) unasked |= 1U << PERF_RECORD_COMM;
   if (!which.forks) unasked |= 1U << PERF_RECORD_FORK | 1U << PERF_RECORD_EXIT;
-  return Event{Kind::Changes, "the changes", own, Kernel::IfAllowed}.leaving_out(unasked);
+  return Event{EventKind::Changes, "the changes", own, Kernel::IfAllowed}.leaving_out(unasked);
 }
 
 }  // namespace perfring::event

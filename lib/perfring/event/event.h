@@ -75,7 +75,7 @@ enum class Kernel : std::uint8_t {
   IfAllowed,  // excluded if the caller has no right to it, and only then
 };
 
-enum class Kind : std::uint8_t {
+enum class EventKind : std::uint8_t {
   Software,
   Tracepoint,
   Kprobe,
@@ -110,7 +110,7 @@ class PERFRING_EXPORT Event {
   // nothing.
   [[nodiscard]] Event adjust(std::function<void(perf_event_attr&)> change) const;
 
-  Kind kind() const noexcept { return kind_; }
+  EventKind kind() const noexcept { return kind_; }
   // For people: "the tracepoint sched:sched_switch".
   const std::string& name() const noexcept { return name_; }
   Kernel kernel() const noexcept { return kernel_.value_or(own_kernel_); }
@@ -132,8 +132,8 @@ class PERFRING_EXPORT Event {
     return type < 64 && (left_out_ >> type & 1) != 0;
   }
 
-  // For the functions below. A number that is not a Kind has no names.
-  Event(Kind kind, std::string name, const perf_event_attr& own, Kernel kernel);
+  // For the functions below. A number that is not an EventKind has no names.
+  Event(EventKind kind, std::string name, const perf_event_attr& own, Kernel kernel);
   [[nodiscard]] Event of(std::string object, std::optional<std::string> part = {}) const;
   [[nodiscard]] Event leaving_out(std::uint64_t types) const;  // one bit per type
 
@@ -146,7 +146,7 @@ class PERFRING_EXPORT Event {
   PERFRING_HIDDEN std::optional<Finding> resolve(OpenArgs& args, System& system) const;
   PERFRING_HIDDEN std::optional<Finding> resolve_probe(OpenArgs& args, System& system) const;
 
-  Kind kind_;
+  EventKind kind_;
   std::string name_;
   perf_event_attr own_;
   Kernel own_kernel_;

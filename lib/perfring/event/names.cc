@@ -14,34 +14,36 @@ namespace {
 struct Named {
   const char* name;
   const char* alias;  // or null
-  Kind kind;
+  EventKind kind;
   std::uint32_t config;
 };
 
 constexpr std::array kNamed{
-    Named{"cpu-clock", nullptr, Kind::Software, PERF_COUNT_SW_CPU_CLOCK},
-    Named{"task-clock", nullptr, Kind::Software, PERF_COUNT_SW_TASK_CLOCK},
-    Named{"page-faults", "faults", Kind::Software, PERF_COUNT_SW_PAGE_FAULTS},
-    Named{"minor-faults", nullptr, Kind::Software, PERF_COUNT_SW_PAGE_FAULTS_MIN},
-    Named{"major-faults", nullptr, Kind::Software, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
-    Named{"context-switches", "cs", Kind::Software, PERF_COUNT_SW_CONTEXT_SWITCHES},
-    Named{"cpu-migrations", "migrations", Kind::Software, PERF_COUNT_SW_CPU_MIGRATIONS},
-    Named{"cgroup-switches", nullptr, Kind::Software, PERF_COUNT_SW_CGROUP_SWITCHES},
-    Named{"alignment-faults", nullptr, Kind::Software, PERF_COUNT_SW_ALIGNMENT_FAULTS},
-    Named{"emulation-faults", nullptr, Kind::Software, PERF_COUNT_SW_EMULATION_FAULTS},
-    Named{"bpf-output", nullptr, Kind::Software, PERF_COUNT_SW_BPF_OUTPUT},
-    Named{"dummy", nullptr, Kind::Software, PERF_COUNT_SW_DUMMY},
-    Named{"cpu-cycles", "cycles", Kind::Hardware, PERF_COUNT_HW_CPU_CYCLES},
-    Named{"instructions", nullptr, Kind::Hardware, PERF_COUNT_HW_INSTRUCTIONS},
-    Named{"cache-references", nullptr, Kind::Hardware, PERF_COUNT_HW_CACHE_REFERENCES},
-    Named{"cache-misses", nullptr, Kind::Hardware, PERF_COUNT_HW_CACHE_MISSES},
-    Named{"branch-instructions", "branches", Kind::Hardware, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
-    Named{"branch-misses", nullptr, Kind::Hardware, PERF_COUNT_HW_BRANCH_MISSES},
-    Named{"bus-cycles", nullptr, Kind::Hardware, PERF_COUNT_HW_BUS_CYCLES},
-    Named{"stalled-cycles-frontend", nullptr, Kind::Hardware,
+    Named{"cpu-clock", nullptr, EventKind::Software, PERF_COUNT_SW_CPU_CLOCK},
+    Named{"task-clock", nullptr, EventKind::Software, PERF_COUNT_SW_TASK_CLOCK},
+    Named{"page-faults", "faults", EventKind::Software, PERF_COUNT_SW_PAGE_FAULTS},
+    Named{"minor-faults", nullptr, EventKind::Software, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+    Named{"major-faults", nullptr, EventKind::Software, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+    Named{"context-switches", "cs", EventKind::Software, PERF_COUNT_SW_CONTEXT_SWITCHES},
+    Named{"cpu-migrations", "migrations", EventKind::Software, PERF_COUNT_SW_CPU_MIGRATIONS},
+    Named{"cgroup-switches", nullptr, EventKind::Software, PERF_COUNT_SW_CGROUP_SWITCHES},
+    Named{"alignment-faults", nullptr, EventKind::Software, PERF_COUNT_SW_ALIGNMENT_FAULTS},
+    Named{"emulation-faults", nullptr, EventKind::Software, PERF_COUNT_SW_EMULATION_FAULTS},
+    Named{"bpf-output", nullptr, EventKind::Software, PERF_COUNT_SW_BPF_OUTPUT},
+    Named{"dummy", nullptr, EventKind::Software, PERF_COUNT_SW_DUMMY},
+    Named{"cpu-cycles", "cycles", EventKind::Hardware, PERF_COUNT_HW_CPU_CYCLES},
+    Named{"instructions", nullptr, EventKind::Hardware, PERF_COUNT_HW_INSTRUCTIONS},
+    Named{"cache-references", nullptr, EventKind::Hardware, PERF_COUNT_HW_CACHE_REFERENCES},
+    Named{"cache-misses", nullptr, EventKind::Hardware, PERF_COUNT_HW_CACHE_MISSES},
+    Named{"branch-instructions", "branches", EventKind::Hardware,
+          PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    Named{"branch-misses", nullptr, EventKind::Hardware, PERF_COUNT_HW_BRANCH_MISSES},
+    Named{"bus-cycles", nullptr, EventKind::Hardware, PERF_COUNT_HW_BUS_CYCLES},
+    Named{"stalled-cycles-frontend", nullptr, EventKind::Hardware,
           PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
-    Named{"stalled-cycles-backend", nullptr, Kind::Hardware, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
-    Named{"ref-cycles", nullptr, Kind::Hardware, PERF_COUNT_HW_REF_CPU_CYCLES}};
+    Named{"stalled-cycles-backend", nullptr, EventKind::Hardware,
+          PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
+    Named{"ref-cycles", nullptr, EventKind::Hardware, PERF_COUNT_HW_REF_CPU_CYCLES}};
 
 constexpr std::array kCaches{"L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"};
 constexpr std::array<std::array<const char*, 2>, 3> kOperations{
@@ -201,8 +203,8 @@ std::expected<Event, Finding> uprobe_by_name(std::string_view rest, bool is_retu
 std::optional<Event> plain(std::string_view name) {
   for (const Named& each : kNamed) {
     if (name != each.name && (each.alias == nullptr || name != each.alias)) continue;
-    return each.kind == Kind::Software ? software(static_cast<perf_sw_ids>(each.config))
-                                       : hardware(static_cast<perf_hw_id>(each.config));
+    return each.kind == EventKind::Software ? software(static_cast<perf_sw_ids>(each.config))
+                                            : hardware(static_cast<perf_hw_id>(each.config));
   }
   if (auto found = cache_event(name)) return found;
   if (name.size() > 1 && name.front() == 'r') {
@@ -256,7 +258,7 @@ namespace internal {
 
 std::string hardware_name(std::uint64_t config) {
   const auto found = std::ranges::find_if(kNamed, [config](const Named& each) {
-    return each.kind == Kind::Hardware && each.config == config;
+    return each.kind == EventKind::Hardware && each.config == config;
   });
   return found == kNamed.end() ? std::to_string(config) : found->name;
 }

@@ -257,7 +257,7 @@ TEST(EventMisuseTest, AMovedFromEventHasNoName) {
     const Event taken = std::move(event);
     ASSERT_TRUE(taken.attr(machine)) << taken.name();
     const auto attr = event.attr(machine);  // NOLINT: moved from, on purpose
-    const bool has_name = taken.kind() == Kind::Tracepoint || taken.kind() == Kind::Pmu;
+    const bool has_name = taken.kind() == EventKind::Tracepoint || taken.kind() == EventKind::Pmu;
     EXPECT_EQ(attr.has_value(), !has_name) << taken.name();
     EXPECT_EQ(event.name(), "");
     event = taken;
@@ -293,7 +293,7 @@ TEST(EventMisuseTest, NumbersOfAnySizeAreTakenAsTheyAre) {
   EXPECT_EQ(breakpoint(kAll, Access{200}, kAll).attr(machine)->bp_type, 200U);
   EXPECT_EQ(kFaults.kernel(Kernel{9}).attr(machine)->exclude_kernel, 0U);
   const perf_event_attr own{};
-  EXPECT_TRUE((Event{Kind{77}, "of no kind", own, Kernel::Included}.attr(machine)));
+  EXPECT_TRUE((Event{EventKind{77}, "of no kind", own, Kernel::Included}.attr(machine)));
   // The kernel refuses all of them, and check() names them.
   for (const Event& event :
        {kFaults.period(kAll), kFaults.frequency(kAll), kFaults.sample(kAll),
