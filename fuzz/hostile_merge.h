@@ -36,7 +36,7 @@ struct MergedPart : oracle::Readable {
 
   void run_begins(bool poked) {
     const std::uint64_t before = tail + available - page->data_tail;
-    begins();
+    begin_drain();
     if (available > data.size()) available = 0;
     if (poked && before <= data.size()) available = std::max(available, before);
   }

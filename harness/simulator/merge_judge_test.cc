@@ -304,7 +304,7 @@ TEST_F(MergeJudgeTest, ARecordThatComesTwiceIsAViolation) {
 
 TEST_F(MergeJudgeTest, WhatIsNotPublishedIsNotDue) {
   keys = {1, 2};
-  ring.ledger.published(0);
+  ring.ledger.note_publication(0);
   ring.write(kLength);
   judge->note_publication();
   EXPECT_FALSE(judge->has_undelivered());

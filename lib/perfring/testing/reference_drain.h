@@ -67,8 +67,7 @@ class ReferenceDrain {
   // Returns all events that a drain delivers if it is not stopped. Call it once.
   std::vector<Event> drain() {
     std::vector<Event> events;
-    while (const std::optional<Place> place = next())
-      events.push_back({copy_of(*place), place->end});
+    while (const std::optional<Place> place = next()) events.push_back({event(*place), place->end});
     return events;
   }
 
