@@ -325,7 +325,7 @@ printf '[%s]\n' hostile_ring kernel_script two_consumers parsers/{elf,live_optio
 expect 0 '[.]cc$' ci/oss-fuzz/build.sh --sources
 expect 2 'there is no target parsers/dwarf$' env TARGETS="hostile_ring parsers/dwarf" ci/oss-fuzz/build.sh
 rm harness/bench/bench_options.cc
-expect 2 'there is no harness/bench/options[.]cc$' ci/oss-fuzz/build.sh
+expect 2 'there is no harness/bench/bench_options[.]cc$' ci/oss-fuzz/build.sh
 
 # The workflow for GitHub: short enough to read, with every job and with the folder of their
 # results.

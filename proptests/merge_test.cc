@@ -237,7 +237,7 @@ class OnlyUnread final : public rig::MemoryObserver {
  public:
   void watch(const perf_event_mmap_page& page, Bytes data) {
     parts_.push_back({&page, data});
-    parts_.back().begins();
+    parts_.back().begin_drain();
   }
   void on_commit(SharedPosition) override {}
   void on_read(const std::byte* address, std::size_t size) override {

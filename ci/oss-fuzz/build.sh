@@ -33,8 +33,8 @@ script=(harness/{kernel,oracle,rig,script}/*.cc harness/program/{json,verdict}.c
 mapfile -t event < <(printf '%s\n' lib/perfring/event/*.cc | grep -vE '/(group|opening|sampler)\.cc$')
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace}.cc harness/bench/bench_options.cc
-  harness/stress/*.cc harness/faults/{catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
-  harness/cli/{*_options,options,command_line}.cc
+  harness/stress/*.cc harness/faults/{fault_catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
+  harness/cli/{*_options,command_line}.cc
   harness/record/*.cc lib/perfring/{os,record}/*.cc
   "${event[@]}" fuzz/parsers/{files,options}.cc)
 

@@ -90,9 +90,9 @@ class Window {
 
   // Takes the front repeatedly while it is a sample in one piece with a key below `until_key`, at
   // most `limit` times. Decrements `limit` for each record taken. Passes each record to
-  // visit(Held), after it has ceased to be the front; visit() returns whether to continue. Returns
-  // the last result of visit(). Precondition: has_lookahead(), front_is_plain(), and limit is not
-  // 0.
+  // visit(PendingRecord), after it has ceased to be the front; visit() returns whether to continue.
+  // Returns the last result of visit(). Precondition: has_lookahead(), front_is_plain(), and limit
+  // is not 0.
   template <class Visit>
   [[gnu::always_inline]] bool take_while(std::uint64_t until_key, std::uint64_t& limit,
                                          Visit visit) {
@@ -134,9 +134,9 @@ class Window {
     return place != last;
   }
 
-  // M8: Gives each record the key that key(Held) returns, calling it in the order of before(Held,
-  // Held), and inserts the records again as if they had just been read in that order. Returns how
-  // many records a changed key moves before others.
+  // M8: Gives each record the key that key(PendingRecord) returns, calling it in the order of
+  // before(PendingRecord, PendingRecord), and inserts the records again as if they had just been
+  // read in that order. Returns how many records a changed key moves before others.
   template <class Before, class Key>
   std::size_t change_keys(Before before, Key key) {
     for (std::uint64_t* i = next_; i != end_; ++i) {
