@@ -91,7 +91,7 @@ std::string PlayedRings::positions() const {
 
 void Supervisor::play_turn() {
   rings_.judge_places(cell_);
-  if (!rings_.turn()) ++waits_after_;
+  if (!rings_.play_turn()) ++waits_after_;
 }
 
 // Ignores the end, after SIGINT: a program that closes takes its rings out of its map.

@@ -167,8 +167,9 @@ TEST_F(SnapshotUnderWayTest, PausedSnapshotsAreWhole) {
     for (int i = 0; i < 200 || (events == 0 && std::chrono::steady_clock::now() < end); ++i) {
       const std::uint64_t lost_before = lost_;
       snapshot(ring);
+      if (last_.moved) continue;  // events may be damaged
       events += last_.events;
-      if (!last_.moved && lost_ == lost_before) {
+      if (lost_ == lost_before) {
         ASSERT_TRUE(is_run(numbers_)) << i;
       }
       ASSERT_TRUE(std::ranges::is_sorted(numbers_, std::greater{})) << i;
