@@ -30,7 +30,7 @@ ALLOWED
 cut -d ' ' -f 1 "$folder/allowed" >"$folder/expected"
 
 # Files of tests are exempt: only tests use their mappings.
-find lib harness fuzz proptests -name '*.cc' -o -name '*.h' | grep -vE '_test\.cc$|/testing[/.]|_testing\.h$|/uring\.h$' |
+find lib harness fuzz proptests -name '*.cc' -o -name '*.h' | grep -vE '_test\.cc$|/testing[/.]|_testing\.(h|cc)$|/uring\.h$' |
   sort >"$folder/sources"
 while read -r file; do
   sed 's,//.*,,' "$file" | grep -qE '\bmmap(64)?\(([^2]|$)|\bMapping::map' && echo "$file"

@@ -71,7 +71,7 @@ TEST_F(FourGibTest, EveryRecordIsDeliveredInOrder) {
         return;
       }
       if (sample->as<std::uint64_t>() != next++) ++wrong;
-      if (!memory) memory.emplace(see(event), kPages);
+      if (!memory) memory.emplace(copy_event(event), kPages);
     });
     return wrong == 0;
   });
