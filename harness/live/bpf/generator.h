@@ -58,4 +58,4 @@ static inline __u16 generator_checksum(__u64 sequence, __u32 cpu, __u32 payload_
   return (__u16)(generator_mix(sequence ^ ((__u64)cpu << 48)) ^ generator_mix(payload_size));
 }
 
-#endif /* PERFRING_HARNESS_LIVE_BPF_GENERATOR_H_ */
+#endif /* HARNESS_LIVE_BPF_GENERATOR_H_ */
