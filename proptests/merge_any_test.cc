@@ -134,6 +134,19 @@ void is_as_the_oracle_says() {
 TEST(MergeAnyTest, AMergeIsAsTheOracleSays) {
   always(is_as_the_oracle_says<8>, 300);
 }
+// A LOST that waits for a sample gets its key from the flush: the newest key delivered by then,
+// which is that of ring 0's events here. The flush delivers events with equal keys in the rings'
+// order.
+TEST(MergeAnyTest, LostThatWaitedTakesNewestKeyInFlush) {
+  MergeRows<8, false> rows{{.rings = 5, .payload = 28, .slack = 6, .start = 0}};
+  rows.row(0, 86, 0);
+  rows.run();
+  rows.lost(2);
+  rows.run(kAll, Cut{.throws = 40});
+  rows.flush(22);
+  EXPECT_EQ(rows.judge(), "");
+}
+
 TEST(MergeAnyTest, AMergeWithAWindowOfOneIsAsTheOracleSays) {
   always(is_as_the_oracle_says<1>, 150);
 }

@@ -248,11 +248,13 @@ std::uint64_t MergeOracle::key_in(std::size_t ring, std::size_t event, std::size
   return event == 0 ? newest_when_read(ring) : key_in(ring, event - 1, run);
 }
 
-// Returns the highest key delivered before the ring's first record was visible.
+// Returns the highest key delivered before the ring's first record got its key: when it was first
+// visible or, for a LOST, which waits for a sample until then, in the first flush.
 std::uint64_t MergeOracle::newest_when_read(std::size_t ring) const {
-  std::size_t first = 0;
-  while (!is_there(ring, 0, first)) ++first;
-  return newest_before(first);
+  std::size_t read = 0;
+  while (!is_there(ring, 0, read)) ++read;
+  while (rings_[ring][0].kind == Kind::Lost && !runs_[read].is_flush()) ++read;
+  return newest_before(read);
 }
 
 // Returns the ring and the index of the lowest event in the windows of all rings; the number of

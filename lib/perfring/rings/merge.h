@@ -37,7 +37,7 @@
 //       waits for that sample. If no sample has followed by the next run, the Lost's key is the
 //       bound B of the run in which it first waited; no later sample has a lower key. A Malformed
 //       takes the key of the record before it in its ring, or the newest key delivered if there is
-//       no such record.
+//       no such record. So does, in a flush(), a Lost that no sample follows.
 //   M7  If a record was not yet published when data_head was read, but its key is older than the
 //       clock read before that, the difference proves how long its writer took (W5). delay_seen is
 //       the longest such delay. The slack becomes twice the longest delay (W8b), but ignores delays
