@@ -240,6 +240,11 @@ std::uint64_t MergeOracle::key_in(std::size_t ring, std::size_t event, std::size
     if (each.kind == Kind::Sample && was_read_ahead(ring, event, i)) return each.ordered_by;
   }
   if (each.kind == Kind::Sample) return each.key;
+  // A LOST that is ordered by a bound has had that key since the run of that bound.
+  for (std::size_t i = 0; each.kind == Kind::Lost && i < run; ++i) {
+    const bool waited = !runs_[i].is_flush() && is_there(ring, event, i);
+    if (waited && each.ordered_by == bound(runs_[i])) return each.ordered_by;
+  }
   const bool takes_next = each.kind == Kind::Lost && !was_flushed(ring, event, run);
   if (takes_next && waited_in(ring, event)) return each.ordered_by;
   for (std::size_t i = event + 1; takes_next && i < runs_[run].visible[ring]; ++i) {
