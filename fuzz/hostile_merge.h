@@ -221,9 +221,9 @@ class HostileMerge : private rig::MemoryObserver {
     due.erase(at);
   }
 
-  // An event with a key ahead of the clock (M8) gets a key that was delivered before, or 0 if there
-  // is none, or, if those keys are ahead as well, the key just below the clock. Only such events
-  // may overtake others.
+  // An event with a key ahead of the clock (M8) gets a key that was delivered before (0 if nothing
+  // was) or, if that key is ahead as well, the key just below the clock. Only such events may
+  // overtake others.
   void check_sound(const Ordered& each) {
     const auto* const sample = std::get_if<Sample>(&each.event);
     expect(sample != nullptr && sample->size() == 12, "the sound ring holds samples only");

@@ -36,6 +36,17 @@ class PerfEventArrayErrorsTest : public LiveTest {
     if (result) throw std::runtime_error("it succeeded");
     return std::get<T>(result.error().cause);
   }
+
+  // Returns the emitter's map, by a descriptor that may only read it.
+  PerfEventArray read_only_array() {
+    const auto info = must(os::bpf_map_info_of(emitter().map_fd()));
+    bpf_get_fd_by_id_opts options{};
+    options.sz = sizeof(options);
+    options.open_flags = BPF_F_RDONLY;
+    const os::Fd read_only{bpf_map_get_fd_by_id_opts(info.id, &options)};
+    if (read_only.get() < 0) throw std::system_error(errno, std::generic_category());
+    return must(PerfEventArray::from_fd(read_only.get()));
+  }
 };
 
 TEST_F(PerfEventArrayErrorsTest, AClosedDescriptorIsNoMap) {
@@ -144,13 +155,7 @@ TEST_F(PerfEventArrayErrorsTest, AnIndexOutsideTheMapIsAnIOError) {
 }
 
 TEST_F(PerfEventArrayErrorsTest, AReadOnlyMapIsAnIOError) {
-  const auto info = must(os::bpf_map_info_of(emitter().map_fd()));
-  bpf_get_fd_by_id_opts options{};
-  options.sz = sizeof(options);
-  options.open_flags = BPF_F_RDONLY;
-  const os::Fd read_only{bpf_map_get_fd_by_id_opts(info.id, &options)};
-  ASSERT_GE(read_only.get(), 0) << errno;
-  auto array = must(PerfEventArray::from_fd(read_only.get()));
+  auto array = read_only_array();
   const auto buffer = array.open(cpu());
   const auto error = cause<PerfBufferError>(buffer);
   EXPECT_EQ(error.kind, PerfBufferError::Kind::IOError);
@@ -247,13 +252,7 @@ TEST_F(PerfEventArrayErrorsTest, SetOrUnsetOutsideMapIsOutOfBounds) {
 }
 
 TEST_F(PerfEventArrayErrorsTest, EntriesOfAReadOnlyMapCannotBeChanged) {
-  const auto info = must(os::bpf_map_info_of(emitter().map_fd()));
-  bpf_get_fd_by_id_opts options{};
-  options.sz = sizeof(options);
-  options.open_flags = BPF_F_RDONLY;
-  const os::Fd read_only{bpf_map_get_fd_by_id_opts(info.id, &options)};
-  ASSERT_GE(read_only.get(), 0) << errno;
-  auto array = must(PerfEventArray::from_fd(read_only.get()));
+  auto array = read_only_array();
   auto buffer = must(PerfEventArrayBuffer::open(cpu(), 1));
   const std::string entry = "index " + std::to_string(cpu());
   expect_entry_refused(array.set(cpu(), buffer.fd()), "bpf_map_update_elem",
