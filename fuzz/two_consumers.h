@@ -74,7 +74,7 @@ class TwoConsumers {
   }
 
   Bytes data() const { return std::as_bytes(std::span{words_}); }
-  R ring() { return *R::over(page_, data()); }
+  R ring() { return R::over(page_, data()).value(); }
 
   void compare(std::size_t stop) {
     std::vector<testing::ReferenceDrain::Event> expected =

@@ -129,7 +129,7 @@ try_file() { # COMMAND
   # A pipe that nobody writes to: signals end the program with 128 and their number, as usual.
   mkfifo pipe
   run 143 -- "$1 pipe 2>err & sleep 0.3; kill -TERM \$!; wait \$!"
-  run 130 -- "set -m; $1 pipe 2>err & sleep 0.3; kill -INT \$!; wait \$!"
+  run 130 -- "env --default-signal=INT $1 pipe 2>err & sleep 0.3; kill -INT \$!; wait \$!"
 }
 
 # On a busy machine a program may take long to start.
