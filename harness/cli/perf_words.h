@@ -95,8 +95,11 @@ inline std::string words_of_mapping(const Json& record) {
                   alternate(of("addr")), alternate(of("len")), alternate(of("pgoff")));
   if (record["record"] == "MMAP") return where + "]: x " + filename;
   const Number prot = of("prot");
-  return where + fmt::format(" {:02x}:{:02x} {} {}]: {}{}{}{} {}", of("maj"), of("min"), of("ino"),
-                             of("ino_generation"), (prot & 1) != 0 ? 'r' : '-',
+  const std::string file = record.contains("build_id")
+                               ? "<" + record["build_id"].get<std::string>() + ">"
+                               : fmt::format("{:02x}:{:02x} {} {}", of("maj"), of("min"), of("ino"),
+                                             of("ino_generation"));
+  return where + fmt::format(" {}]: {}{}{}{} {}", file, (prot & 1) != 0 ? 'r' : '-',
                              (prot & 2) != 0 ? 'w' : '-', (prot & 4) != 0 ? 'x' : '-',
                              (of("flags") & 1) != 0 ? 's' : 'p', filename);
 }

@@ -220,6 +220,10 @@ std::expected<void, std::string> PerfData::read_piped_events() {
 // records (R12).
 std::expected<void, std::string> PerfData::tell_apart() {
   for (const PerfDataEvent& event : events_) layouts_.emplace_back(event.attr);
+  // perf writes build ids in all of them if one event, its tracking event, has them.
+  perf_event_attr attr = events_.front().attr;
+  attr.build_id = std::ranges::any_of(events_, [](const auto& e) { return e.attr.build_id; });
+  synthesized_ = Layout{attr};
   if (events_.size() == 1) return {};
   for (std::size_t i = 0; i < events_.size(); ++i) {
     for (const std::uint64_t id : events_[i].ids) ids_.push_back({id, &layouts_[i]});
@@ -279,7 +283,7 @@ Any PerfData::decoded(const Record& record) const {
   const Any by_id = decode(record.bytes, *by_id_);
   const bool is_nobodys =
       std::holds_alternative<Unknown>(by_id) && type_name(header.type) != nullptr;
-  return is_nobodys ? decode(record.bytes, layouts_.front()) : by_id;
+  return is_nobodys ? decode(record.bytes, synthesized_) : by_id;
 }
 
 std::size_t PerfData::event_of(const Any& record) const {
@@ -289,6 +293,7 @@ std::size_t PerfData::event_of(const Any& record) const {
         return nullptr;
       },
       record);
+  if (layout == &synthesized_) return 0;
   const auto found =
       std::ranges::find_if(layouts_, [&](const Layout& each) { return &each == layout; });
   return static_cast<std::size_t>(found - layouts_.begin());
