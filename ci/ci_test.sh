@@ -96,6 +96,7 @@ ci/fuzz --secondsx 1
 ci/fuzz_test.sh x
 ci/hooks/commit-msg
 ci/hooks/pre-commit x
+ci/includes --x
 ci/kernel_facts --kernel
 ci/kernel_facts nobody
 ci/nothing --check NAME

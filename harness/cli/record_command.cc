@@ -26,6 +26,7 @@
 #include "perfring/event/check.h"
 #include "perfring/event/sampler.h"
 #include "perfring/os/fd.h"
+#include "perfring/os/process.h"
 
 namespace perfring::cli {
 namespace {

@@ -1,7 +1,6 @@
 """Tests on the machine's own kernel."""
 
 load("@rules_cc//cc:defs.bzl", "cc_test")
-load("//lib/perfring/testing:one_unit.bzl", "cc_unit_test")
 
 # Tags of every test whose result depends on the machine's kernel or privileges.
 LIVE_TAGS = [
@@ -18,11 +17,12 @@ def live_test(name, srcs, **kwargs):
 
     Args:
       name: its name.
-      srcs: its sources, which compile as one unit.
+      srcs: its sources.
       **kwargs: passed on to cc_test.
     """
-    cc_unit_test(
+    cc_test(
         name = name,
+        size = "medium",
         srcs = srcs,
         linkstatic = True,
         tags = LIVE_TAGS,
