@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "fuzz/hostile_drain.h"
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 #include "perfring/testing/copied_events.h"
 
 namespace perfring::fuzz {

@@ -3,9 +3,11 @@
 # - the tests that UPSTREAM.md and DIVERGENCES.md name as evidence are in lib or in harness/live
 # - the items that UPSTREAM.md names as ours are in lib's headers
 # - the cited facts (K12, R12, T12, W12, P12, D12, Q12) are stated, each once in its file of facts
-# usage: citations_test.sh FILE..., in the workspace's folder: the files that cite facts
+# usage: citations_test.sh FILE: a file of the checkout, which is read (links are followed)
 set -u
 . lib/perfring/testing/test.sh
+cd "$(dirname "$(readlink -f "$1")")" || exit 1
+mapfile -t citing < <(find fuzz harness lib proptests -name '*.cc' -o -name '*.h' -o -name '*.md')
 
 # The tables name tests as Suite.Name, Suite.* or some_test.
 tests=0
@@ -21,7 +23,7 @@ for file in lib/UPSTREAM.md lib/DIVERGENCES.md; do
         grep -RqE "TEST(_[FP])?\(${name%.*}," lib --include='*_test.cc' || fail "$file: no test $name"
         ;;
       *)
-        tr -d '\n ' < <(cat lib/perfring/*_test.cc lib/perfring/*/*_test.cc) |
+        tr -d '\n ' < <(find lib/perfring -name '*_test.cc' -exec cat {} +) |
           grep -qE "TEST(_[FP])?\(${name%.*},${name#*.}\)" || fail "$file: no test $name"
         ;;
     esac
@@ -61,8 +63,8 @@ done < <(sort "$folder/stated" | uniq -d)
 facts=0
 while IFS= read -r fact; do
   facts=$((facts + 1))
-  grep -qx "$fact" "$folder/stated" || fail "no fact $fact, cited in $(grep -lw "$fact" "$@" | xargs)"
-done < <(sed -E 's/^- \*\*[KRTWPDQ][0-9]+[a-z]?\*\*//' "$@" | grep -aowE '[KRTWPDQ][0-9]+[a-z]?' | sort -u)
+  grep -qx "$fact" "$folder/stated" || fail "no fact $fact, cited in $(grep -lw "$fact" "${citing[@]}" | xargs)"
+done < <(sed -E 's/^- \*\*[KRTWPDQ][0-9]+[a-z]?\*\*//' "${citing[@]}" | grep -aowE '[KRTWPDQ][0-9]+[a-z]?' | sort -u)
 [ $facts -ge 50 ] || fail "only $facts facts are cited"
 
 finish "$tests tests, $items items and $facts facts are cited, and there"

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Checks that each patch of ci/nothing applies to the sources, and that each test case in its list
 # exists. Then tests the script itself, with stand-ins for git, Bazel and the tests.
+# usage: nothing_test.sh FILE: a file of the checkout, which is read (links are followed)
 set -u
 . lib/perfring/testing/test.sh
+cd "$(dirname "$(readlink -f "$1")")" || exit 1
 
 checked=$(ci/nothing --check 2>&1) || fail "$checked"
 

@@ -12,7 +12,7 @@
 
 #include <rapidcheck.h>
 
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 #include "perfring/testing/rings.h"
 
 namespace perfring::proptests {

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "perfring/rings/merge.h"
-#include "perfring/rings/timed.h"
+#include "perfring/merge/merge.h"
+#include "perfring/merge/timed.h"
 #include "perfring/testing/fake_ring.h"
 #include "perfring/testing/rings.h"
 

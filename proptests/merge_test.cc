@@ -12,7 +12,7 @@
 #include "harness/faults/memory_faults.h"
 #include "harness/oracle/drain_watch.h"
 #include "harness/rig/watched_cpu.h"
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 #include "perfring/testing/reference_drain.h"
 #include "perfring/testing/rings.h"
 #include "proptests/hostile_image.h"

@@ -11,7 +11,7 @@
 #include "fuzz/input.h"
 #include "harness/bench/bench_options.h"
 #include "harness/cli/command_line.h"
-#include "harness/cli/live.h"
+#include "harness/cli/demo/live.h"
 #include "harness/program/numbers.h"
 #include "harness/program/options.h"
 #include "harness/script/script.h"

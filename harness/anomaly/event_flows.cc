@@ -10,9 +10,9 @@
 #include <variant>
 
 #include "harness/anomaly/flows.h"
-#include "perfring/event/check.h"
-#include "perfring/event/group.h"
-#include "perfring/event/sampler.h"
+#include "perfring/event/diagnosis/check.h"
+#include "perfring/sampler/group.h"
+#include "perfring/sampler/sampler.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"

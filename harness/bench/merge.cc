@@ -25,7 +25,7 @@
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/ring/ring.h"
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 
 namespace perfring::bench {
 namespace {

@@ -10,11 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "harness/cli/check.h"
-#include "harness/cli/conform.h"
-#include "harness/cli/faults.h"
-#include "harness/cli/live.h"
-#include "harness/cli/sim.h"
+#include "harness/cli/check/check.h"
+#include "harness/cli/conform/conform.h"
+#include "harness/cli/faults/faults.h"
+#include "harness/cli/demo/live.h"
+#include "harness/cli/sim/sim.h"
 #include "harness/differential/campaign.h"
 #include "harness/program/options.h"
 #include "harness/program/verdict.h"

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "harness/conformance/descendants.h"
+#include "harness/conformance/supervisor/descendants.h"
 #include "harness/conformance/subjects.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/conformance/judge.h"
-#include "harness/conformance/vector.h"
+#include "harness/conformance/cases/judge.h"
+#include "harness/conformance/cases/vector.h"
 
 namespace perfring::conformance {
 

@@ -3,13 +3,14 @@
 # Each test in its column "property" plants the fault of its row, and each fault that a test of
 # proptests plants has a row that names a test. (AnyScriptTest takes its faults from the catalogue
 # itself.)
-# usage: tables_test.sh SUMMARY FAULTS TEST.cc...
+# usage: tables_test.sh SUMMARY FAULTS FILE...: the files of proptests
 set -u
 . lib/perfring/testing/test.sh
 
 evidence=$1
 table=$2
 shift 2
+mapfile -t tests < <(printf '%s\n' "$@" | grep '_test[.]cc$')
 
 # Prints how many faults each harness finds. Variants are not faults, and are not counted.
 summary() { # FAULTS
@@ -67,14 +68,14 @@ planted=$(awk '
       }
       print snake " " test
     }
-  }' "$@" | sort -u)
+  }' "${tests[@]}" | sort -u)
 named=$(awk -F ' *[|] *' '
   /^[|] fault / { at = 0; for (i = 5; i < NF; i++) { if ($i == "property") at = i } }
   /^[|]/ && at && $at ~ /[.]/ { print $2 " " $at }' "$table" | sort -u)
 
 [ "$(wc -l <<<"$named")" -ge 40 ] || fail "FAULTS.md names only these tests: $named"
 any="AnyScriptTest.FindsTheFault"
-grep -q "^TEST_P(${any/./, }) {" "$@" || fail "proptests has no $any"
+grep -q "^TEST_P(${any/./, }) {" "${tests[@]}" || fail "proptests has no $any"
 wrong=$(grep " AnyScriptTest" <<<"$named" | awk -v any="$any" '$2 != any "/" $1')
 [ -z "$wrong" ] || fail "FAULTS.md names another fault's test: $wrong"
 absent=$(comm -23 <(grep -v " AnyScriptTest" <<<"$named") <(echo "$planted"))

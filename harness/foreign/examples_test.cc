@@ -1,5 +1,5 @@
 // Tests lib/examples/probes here, because the machine at hand may have no kprobes. All other
-// examples run there (harness/live/examples_test.cc).
+// examples run there (harness/live/tests/examples_test.cc).
 
 #include <gtest/gtest.h>
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "harness/live/live_testing.h"
-#include "perfring/event/check.h"
-#include "perfring/event/sampler.h"
+#include "perfring/event/diagnosis/check.h"
+#include "perfring/sampler/sampler.h"
 #include "perfring/os/fd.h"
 
 namespace perfring::event::testing {

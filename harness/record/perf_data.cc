@@ -220,23 +220,23 @@ std::expected<void, std::string> PerfData::read_piped_events() {
 // records (R12).
 std::expected<void, std::string> PerfData::tell_apart() {
   for (const PerfDataEvent& event : events_) layouts_.emplace_back(event.attr);
-  // perf writes build ids in all of them if one event, its tracking event, has them.
+  // Mappings have build ids if perf's tracking event asks for them: the other events ask for no
+  // mappings.
   perf_event_attr attr = events_.front().attr;
   attr.build_id = std::ranges::any_of(events_, [](const auto& e) { return e.attr.build_id; });
-  synthesized_ = Layout{attr};
+  common_ = Layout{attr};
   if (events_.size() == 1) return {};
   for (std::size_t i = 0; i < events_.size(); ++i) {
     for (const std::uint64_t id : events_[i].ids) ids_.push_back({id, &layouts_[i]});
   }
   std::ranges::sort(ids_, {}, &Layouts::Entry::id);
   by_id_ = Layouts::over(ids_);
-  const auto same = [this](const PerfDataEvent& each) {
+  const auto same = [&b = attr](const PerfDataEvent& each) {
     const perf_event_attr& a = each.attr;
-    const perf_event_attr& b = events_.front().attr;
     return a.sample_type == b.sample_type && a.read_format == b.read_format &&
            a.sample_id_all == b.sample_id_all && a.branch_sample_type == b.branch_sample_type &&
            a.sample_regs_user == b.sample_regs_user && a.sample_regs_intr == b.sample_regs_intr &&
-           a.build_id == b.build_id;
+           (a.mmap2 == 0 || a.build_id == b.build_id);
   };
   if (by_id_ || std::ranges::all_of(events_, same)) return {};
   return std::unexpected(
@@ -279,11 +279,11 @@ Any PerfData::decoded(const Record& record) const {
   std::memcpy(&header, record.bytes.data(), sizeof header);
   if (header.type >= kUserTypeStart) return decode(record.bytes, kNone);
   // The records that perf synthesizes for existing tasks have the id 0, which no event has.
-  if (!by_id_) return decode(record.bytes, layouts_.front());
+  if (!by_id_) return decode(record.bytes, common_);
   const Any by_id = decode(record.bytes, *by_id_);
   const bool is_nobodys =
       std::holds_alternative<Unknown>(by_id) && type_name(header.type) != nullptr;
-  return is_nobodys ? decode(record.bytes, synthesized_) : by_id;
+  return is_nobodys ? decode(record.bytes, common_) : by_id;
 }
 
 std::size_t PerfData::event_of(const Any& record) const {
@@ -293,7 +293,7 @@ std::size_t PerfData::event_of(const Any& record) const {
         return nullptr;
       },
       record);
-  if (layout == &synthesized_) return 0;
+  if (layout == &common_) return 0;
   const auto found =
       std::ranges::find_if(layouts_, [&](const Layout& each) { return &each == layout; });
   return static_cast<std::size_t>(found - layouts_.begin());

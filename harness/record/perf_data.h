@@ -125,7 +125,7 @@ class PerfData {
   std::uint64_t end_ = 0;
   std::vector<PerfDataEvent> events_;
   std::vector<Layout> layouts_;
-  Layout synthesized_;  // of the records that perf writes for existing tasks and mappings
+  Layout common_;  // of records without an id, as those that perf writes for existing tasks
   std::vector<Layouts::Entry> ids_;
   std::optional<Layouts> by_id_;   // refers to ids_
   std::vector<std::byte> window_;  // a piece of the file, which begins at window_at_

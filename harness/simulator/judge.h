@@ -17,7 +17,7 @@
 #include "harness/program/sanitizers.h"
 #include "harness/simulator/random.h"
 #include "perfring/perf_event.h"
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 
 namespace perfring::simulator {
 

@@ -12,9 +12,9 @@
 #include "harness/simulator/many_rings.h"
 #include "harness/simulator/simulated_producer.h"
 #include "harness/simulator/site.h"
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 #include "perfring/rings/round.h"
-#include "perfring/rings/wakeups.h"
+#include "perfring/wait/wakeups.h"
 
 namespace perfring::simulator {
 namespace {

@@ -15,7 +15,7 @@
 #include "harness/simulator/site.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 #include "perfring/rings/round.h"
 
 namespace perfring::simulator {

@@ -16,7 +16,7 @@
 #include "harness/simulator/judge.h"
 #include "harness/simulator/scheduler.h"
 #include "harness/simulator/world.h"
-#include "perfring/rings/wakeups.h"
+#include "perfring/wait/wakeups.h"
 
 namespace perfring::simulator {
 

@@ -6,7 +6,7 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "perfring/event/sampler.h"
+#include "perfring/sampler/sampler.h"
 
 using namespace perfring;
 

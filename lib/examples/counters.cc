@@ -3,7 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "perfring/event/group.h"
+#include "perfring/sampler/group.h"
 
 using namespace perfring;
 

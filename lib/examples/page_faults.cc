@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "perfring/event/sampler.h"
+#include "perfring/sampler/sampler.h"
 
 using namespace perfring;
 

@@ -3,7 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "perfring/event/sampler.h"
+#include "perfring/sampler/sampler.h"
 
 using namespace perfring;
 

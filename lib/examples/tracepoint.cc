@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "perfring/event/sampler.h"
+#include "perfring/sampler/sampler.h"
 #include "perfring/event/tracepoint_fields.h"
 
 using namespace perfring;

@@ -55,16 +55,16 @@ unsigned long merged(perfring::Merge<>& merge) {
 '
 ring="#include \"perfring/ring/ring.h\"
 #include \"perfring/ring/cursor.h\"
-#include \"perfring/rings/merge.h\"
+#include \"perfring/merge/merge.h\"
 ${drains//DRAINED/perfring::Ring<>}${pulled}${merged}"
 all="#include \"perfring/perfring.h\"
-#include \"perfring/event/group.h\"
-#include \"perfring/event/sampler.h\"
+#include \"perfring/sampler/group.h\"
+#include \"perfring/sampler/sampler.h\"
 #include \"perfring/event/tracepoint_fields.h\"
 #include \"perfring/record/layouts.h\"
 #include \"perfring/record/to_string.h\"
 #include \"perfring/record/whole.h\"
-#include \"perfring/rings/overwritable_ring.h\"
+#include \"perfring/snapshot/overwritable_ring.h\"
 #include \"perfring/rings/ring_set.h\"
 ${drains//DRAINED/perfring::Ring<>}${drains//DRAINED/perfring::PerfBuffer}
 ${drains//DRAINED/perfring::PerfEventArrayBuffer}${pulled}${merged}
@@ -110,7 +110,7 @@ const char* first(); const char* first() {
   return cpus ? PERFRING_VERSION : nullptr;
 }
 '
-of_events='#include "perfring/event/sampler.h"
+of_events='#include "perfring/sampler/sampler.h"
 const char* version(); const char* version() { return PERFRING_VERSION; }
 '
 
@@ -140,9 +140,9 @@ headers23=()
 while IFS= read -r header; do
   case $header in
     perfring/testing/* | perfring/export.h | perfring/version.h) ;;
-    perfring/rings/output_ring.h | perfring/rings/overwritable_ring.h | perfring/rings/ring_set.h | perfring/rings/rings_error.h | \
-      perfring/rings/uevents.h | perfring/rings/waiter.h | perfring/rings/writer_barrier.h) headers23+=("$header") ;;
-    perfring/ring/* | perfring/rings/* | perfring/record/* | perfring/control_flow.h | perfring/perf_event.h) headers20+=("$header") ;;
+    perfring/ring/* | perfring/merge/* | perfring/record/* | perfring/snapshot/snapshot.h | \
+      perfring/rings/ring_set_options.h | perfring/rings/round.h | perfring/wait/wakeups.h | perfring/control_flow.h | \
+      perfring/perf_event.h) headers20+=("$header") ;;
     *) headers23+=("$header") ;;
   esac
 done < <(cd "$lib" && find -L perfring -name '*.h' | sort)
@@ -267,14 +267,16 @@ size() {
 }
 
 libcxx() {
-  local program
+  local program sources
   accepts "libc++ (ci/setup package installs it)" "#include <version>
 static_assert(_LIBCPP_VERSION >= 190000);" "$1" -std=c++2b -stdlib=libc++
   standards "$1" -stdlib=libc++
   program=$folder/program
   # The sources, and a program that uses all of them.
+  mapfile -t sources < <(find -L "$lib/perfring" -name testing -prune -o -name '*.cc' -print |
+    grep -vE '(_test|ring_ordering_faults)\.cc$')
   "$1" -std=c++2b -stdlib=libc++ -Wall -Wextra -Werror -I"$lib" -o "$program" \
-    "$lib"/perfring/{,event/,os/,record/,rings/}*.cc ||
+    "${sources[@]}" "$lib/perfring/no_exceptions_test.cc" ||
     fail "the sources do not build with libc++"
   "$program" || fail "a program built with libc++ ends with $?"
 }

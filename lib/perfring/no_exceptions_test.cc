@@ -5,14 +5,14 @@
 #include <cstdio>
 #include <cstring>
 
-#include "perfring/event/group.h"
-#include "perfring/event/sampler.h"
+#include "perfring/sampler/group.h"
+#include "perfring/sampler/sampler.h"
 #include "perfring/event/tracepoint_fields.h"
 #include "perfring/perfring.h"
 #include "perfring/record/layouts.h"
 #include "perfring/record/to_string.h"
 #include "perfring/record/whole.h"
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 #include "perfring/rings/ring_set.h"
 
 #if (defined(__cpp_exceptions) || defined(__cpp_rtti)) && !defined(_LIBCPP_VERSION)

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perfring/event/check.h"
+#include "perfring/event/diagnosis/check.h"
 #include "perfring/event/event.h"
 #include "perfring/event/tracepoint_fields.h"
 #include "perfring/testing/fake_kernel.h"

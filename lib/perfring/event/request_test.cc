@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "perfring/event/check.h"
+#include "perfring/event/diagnosis/check.h"
 #include "perfring/event/request.h"
 #include "perfring/event/tracepoint_fields.h"
 #include "perfring/testing/events.h"

@@ -10,8 +10,8 @@ lib=$2
 
 echo '#include "perfring/perfring.h"
 #include "perfring/record/decode.h"
-#include "perfring/rings/merge.h"
-#include "perfring/rings/overwritable_ring.h"
+#include "perfring/merge/merge.h"
+#include "perfring/snapshot/overwritable_ring.h"
 #include <optional>' >"$folder/all.h"
 options=(-std=c++2b -Wall -Wextra -Werror -I"$lib")
 "$compiler" --version | grep -q clang && options+=(-ferror-limit=0)

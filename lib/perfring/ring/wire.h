@@ -28,7 +28,7 @@ inline constexpr std::size_t kLostSizeMin = kLostCountAt + sizeof(__u64);
 inline constexpr std::size_t kAlignment = 8;
 
 // The number of bytes in a SAMPLE between its header and its raw size: 0, unless the Memory
-// specializes it (rings/timed.h).
+// specializes it (merge/timed.h).
 template <class M>
 inline constexpr std::size_t kBeforeRaw = 0;
 

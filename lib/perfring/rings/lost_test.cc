@@ -1,5 +1,5 @@
 // RingSet::lost() and OverwritableRing::lost(): losses as the kernel counts them, on a stand-in for
-// the kernel. harness/live/ring_set_test.cc tests them on a real one.
+// the kernel. harness/live/tests/ring_set_test.cc tests them on a real one.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "perfring/perf_buffer.h"
-#include "perfring/rings/overwritable_ring.h"
+#include "perfring/snapshot/overwritable_ring.h"
 #include "perfring/testing/fake_set.h"
 
 namespace perfring {

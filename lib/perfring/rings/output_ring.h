@@ -18,10 +18,10 @@
 #include "perfring/output_event.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
-#include "perfring/rings/rings_error.h"
+#include "perfring/rings_error.h"
 #include "perfring/rings/round.h"
-#include "perfring/rings/timed.h"
-#include "perfring/rings/wakeups.h"
+#include "perfring/merge/timed.h"
+#include "perfring/wait/wakeups.h"
 
 namespace perfring::internal {
 

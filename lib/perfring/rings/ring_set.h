@@ -13,8 +13,8 @@
 //     set->drain([](std::uint32_t cpu, const PerfEvent& event) { handle(cpu, event); });
 //   }
 //
-// The rules below add to those of a drain (ring/ring.h), a wait (rings/waiter.h) and a merge
-// (rings/merge.h). W1 to W44 are facts measured on a live kernel (the project's
+// The rules below add to those of a drain (ring/ring.h), a wait (wait/waiter.h) and a merge
+// (merge/merge.h). W1 to W44 are facts measured on a live kernel (the project's
 // harness/RINGS_FACTS.md).
 //
 //   C1  The index of a map entry is always its CPU (W42).
@@ -99,14 +99,14 @@
 #include "perfring/export.h"
 #include "perfring/os/fd.h"
 #include "perfring/perf_event_array.h"
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 #include "perfring/rings/output_ring.h"
 #include "perfring/rings/ring_set_options.h"
 #include "perfring/rings/round.h"
-#include "perfring/rings/timed.h"
-#include "perfring/rings/uevents.h"
-#include "perfring/rings/waiter.h"
-#include "perfring/rings/writer_barrier.h"
+#include "perfring/merge/timed.h"
+#include "perfring/wait/uevents.h"
+#include "perfring/wait/waiter.h"
+#include "perfring/wait/writer_barrier.h"
 
 namespace perfring {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "perfring/rings/merge.h"
+#include "perfring/merge/merge.h"
 
 namespace perfring {
 

@@ -20,9 +20,9 @@
 #include <variant>
 #include <vector>
 
-#include "perfring/event/check.h"
+#include "perfring/event/diagnosis/check.h"
 #include "perfring/event/event.h"
-#include "perfring/event/sampler.h"
+#include "perfring/sampler/sampler.h"
 #include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"
 

@@ -12,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
-#include "perfring/rings/merge.h"
-#include "perfring/rings/snapshot.h"
+#include "perfring/merge/merge.h"
+#include "perfring/snapshot/snapshot.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
 

@@ -1,0 +1,54 @@
+#include "harness/cli/record/clocks.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "harness/program/numbers.h"
+
+namespace perfring::cli {
+
+std::int64_t monotonic_offset_of(std::string_view timens_offsets) {
+  std::istringstream lines{std::string{timens_offsets}};
+  std::string clock;
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+  while (lines >> clock >> seconds >> nanoseconds) {
+    if (clock == "monotonic") return seconds * 1'000'000'000 + nanoseconds;
+  }
+  return 0;
+}
+
+std::int64_t monotonic_offset() {
+  std::ifstream file{"/proc/self/timens_offsets"};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return monotonic_offset_of(text.str());
+}
+
+std::string note_on_clock(std::uint64_t ahead, std::int64_t offset) {
+  if (ahead == 0 && offset == 0) return {};
+  std::string note = "note: ";
+  if (ahead != 0) {
+    note +=
+        fmt::format("{} later than this process's clock: the records use another clock",
+                    ahead == 1 ? "1 record has a time" : counted(ahead, "record") + " have times");
+  } else {
+    note += "the records use another clock than this process";
+  }
+  if (offset != 0) {
+    note += fmt::format(
+        " (this process is in a time namespace, where CLOCK_MONOTONIC is {} s {} the kernel's)",
+        std::abs(static_cast<double>(offset) / 1e9), offset < 0 ? "behind" : "ahead of");
+  } else {
+    note += " (as in a time namespace)";
+  }
+  return note +
+         ". perfring did not hold them back, so records from different CPUs may be out of order";
+}
+
+}  // namespace perfring::cli

@@ -1,0 +1,356 @@
+// The calls by which a traced program maps its rings and waits for them.
+
+#include <fmt/format.h>
+#include <linux/audit.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "harness/conformance/supervisor/emulated_calls.h"
+#include "harness/kernel/ring_memory.h"
+
+namespace perfring::conformance {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::uint64_t kRingMax = 64U << 20;
+
+// The events that each of select(2)'s sets asks for and reports (fs/select.c at v6.18: POLLIN_SET,
+// POLLOUT_SET, POLLEX_SET).
+struct Set {
+  short requested;
+  short reported;
+};
+constexpr std::array<Set, 3> kSets{{{POLLIN, POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR},
+                                    {POLLOUT, POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR},
+                                    {POLLPRI, POLLPRI}}};
+
+// Returns the size of a set. The kernel reads and writes whole words of the program's size.
+std::size_t bytes_of_set(const seccomp_data& call) {
+  const std::uint64_t word = call.arch == AUDIT_ARCH_I386 ? 4 : 8;
+  const std::uint64_t bits = std::min<std::uint64_t>(call.args[0], 65536);
+  return static_cast<std::size_t>((bits + 8 * word - 1) / (8 * word) * word);
+}
+
+bool has_mask(const seccomp_data& call) {
+  const Emulated which = emulated(call);
+  if (which == Emulated::Poll || which == Emulated::Select) return false;
+  return call.args[is_select(which) ? 5 : 3] != 0;
+}
+
+// Whether `fd` is a signalfd. A signalfd reports the signals of the process that polls it, so this
+// process cannot poll a copy.
+bool is_signalfd(int fd) {
+  std::error_code error;
+  const auto link = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error);
+  return link == "anon_inode:[signalfd]";
+}
+
+// Where a call has its time limit: two words, the second in microseconds or nanoseconds.
+struct Time {
+  std::uint64_t address = 0;
+  bool is_narrow = false;  // 32-bit words, in the older i386 calls
+  std::int64_t unit = 1;   // of the second word, in nanoseconds
+};
+// Returns nullopt if the call has no time limit.
+std::optional<Time> time_of(const seccomp_data& call) {
+  const Emulated which = emulated(call);
+  const bool old = which != Emulated::PpollTime64 && which != Emulated::PselectTime64;
+  const Time time{.address = call.args[is_select(which) ? 4 : 2],
+                  .is_narrow = call.arch == AUDIT_ARCH_I386 && old,
+                  .unit = which == Emulated::Select ? 1000 : 1};
+  return time.address == 0 ? std::nullopt : std::optional{time};
+}
+
+}  // namespace
+
+// Checks what perf_mmap() checks (kernel/events/core.c at v6.18): a shared mapping from offset 0,
+// with a power of two of data pages. Another mapping of a ring must be as long as the first.
+MapAnswer EmulatedCalls::map(pid_t thread, const MapCall& call) {
+  ProgramEvent* const event = event_of(thread, call.fd);
+  if (event == nullptr) return {};
+  const std::uint64_t pages = call.length / 4096 - 1;
+  const auto refused = [&](const std::string& why) {
+    listener_.on_map_refused(fmt::format("an mmap of {} bytes is refused: {}", call.length, why));
+    return MapAnswer{.error = EINVAL};
+  };
+  if (call.length % 4096 != 0 || !std::has_single_bit(pages)) {
+    return refused("it must have a control page and a power of two of data pages");
+  }
+  if ((call.flags & MAP_SHARED) == 0 || call.offset != 0 || call.length > kRingMax) {
+    return refused("it must be shared, from offset 0, and of at most 64 MiB");
+  }
+  if (!event->memory.empty() && event->memory.size() != call.length) {
+    return refused("the ring is already mapped with another length");
+  }
+  if ((call.protection & PROT_WRITE) == 0) {
+    listener_.on_not_emulated("an overwritable ring, that is, a ring mapped read-only,");
+  }
+  if ((call.flags & MAP_FIXED) != 0) listener_.on_not_emulated("a ring at a fixed address");
+  mapping_ = event;
+  if (!event->memory.empty()) return {.is_ring = true};
+  if (!make_memory(*event, call.length)) return {};
+  listener_.on_map(*event);
+  return {.is_ring = true};
+}
+
+bool EmulatedCalls::make_memory(ProgramEvent& event, std::uint64_t length) {
+  const int fd = event.file.get();
+  const bool is_ours = emitter_ == nullptr;
+  if (is_ours && kernel::give_length(fd, static_cast<std::size_t>(length)) != 0) return false;
+  void* const memory =
+      ::mmap(nullptr, static_cast<std::size_t>(length), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return false;
+  event.memory = {static_cast<std::byte*>(memory), static_cast<std::size_t>(length)};
+  return true;
+}
+
+CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
+  const pid_t thread = thread_of(call);
+  const auto fd = static_cast<int>(call.data.args[2]);
+  ProgramEvent* const event = event_of(thread, fd);
+  const auto instance = static_cast<int>(call.data.args[0]);
+  auto operation = static_cast<int>(call.data.args[1]);
+  const bool nested = std::ranges::find(epolls_, fd) != epolls_.end();
+  if (event == nullptr && !nested) return {.by_kernel = true};
+  if (emitter_ != nullptr || nested) {
+    if (emitter_ == nullptr) listener_.on_not_emulated("an epoll instance in another");
+    epolls_.push_back(instance);
+    return {.by_kernel = true};
+  }
+  if (operation == EPOLL_CTL_ADD && event->epoll == instance) {
+    operation = EPOLL_CTL_MOD;  // the program repeats a call that a signal has interrupted
+  } else if (operation == EPOLL_CTL_ADD && event->epoll >= 0) {
+    listener_.on_not_emulated("a ring in two epoll instances");  // both would report the eventfd
+  }
+  event->epoll = operation == EPOLL_CTL_DEL ? -1 : instance;
+  epoll_event requested{};
+  if (operation != EPOLL_CTL_DEL) {
+    if (!process_.read(thread, call.data.args[3], &requested, sizeof(requested))) {
+      return {.value = -EFAULT};
+    }
+    event->take_flag();  // K28
+    // A report clears the kernel's flag even if EPOLLIN was not asked for (K26).
+    if ((requested.events & (EPOLLIN | EPOLLRDNORM)) != EPOLLIN) {
+      listener_.on_not_emulated("epoll for events other than EPOLLIN");
+    }
+  }
+  requested.events &=
+      ~std::uint32_t{EPOLLOUT | EPOLLWRNORM};  // an eventfd is always ready for them
+  requested.events |= EPOLLET;                 // K27
+  const os::Fd copy = process_.copy_of(thread, instance);
+  if (::epoll_ctl(copy.get(), operation, event->wake.get(), &requested) != 0)
+    return {.value = -errno};
+  epolls_.push_back(instance);
+  return {};
+}
+
+// The program's descriptor of a ring is a regular file, which is always ready: answer the call
+// here.
+CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
+  const pid_t thread = thread_of(call);
+  Poll poll{call};
+  if (!read_descriptors(poll)) return {.by_kernel = true};
+  for (const pollfd& each : poll.fds) {
+    poll.rings.push_back(each.fd >= 0 ? event_of(thread, each.fd) : nullptr);
+  }
+  const auto is_ring = [](const ProgramEvent* ring) { return ring != nullptr; };
+  if (std::ranges::none_of(poll.rings, is_ring)) return {.by_kernel = true};
+  bool has_signalfd = false;
+  for (std::size_t i = 0; i < poll.fds.size(); ++i) {
+    const int fd = poll.rings[i] == nullptr ? poll.fds[i].fd : -1;
+    os::Fd copy = fd >= 0 ? process_.copy_of(thread, fd) : os::Fd{};
+    has_signalfd = has_signalfd || is_signalfd(copy.get());
+    const bool is_closed = fd >= 0 && copy.get() < 0;
+    if (is_closed && is_select(emulated(call.data))) return {.by_kernel = true};  // EBADF
+    poll.others.push_back(std::move(copy));
+  }
+  if (emitter_ != nullptr) {
+    listener_.on_wait();
+    return {.by_kernel = true};
+  }
+  if (has_signalfd) listener_.on_not_emulated("a poll of a ring and a signalfd");
+  const auto in_epoll = [](const ProgramEvent* ring) {
+    return ring != nullptr && ring->epoll >= 0;
+  };
+  if (std::ranges::any_of(poll.rings, in_epoll)) {
+    listener_.on_not_emulated("a ring that is waited for by epoll and by poll");
+  }
+  // A poll that a signal interrupted while it was answered gets that answer now, and no new turn.
+  const auto is_unanswered = [&](const ProgramEvent* ring) { return unanswered_.contains(ring); };
+  if (std::ranges::none_of(poll.rings, is_unanswered)) listener_.on_wait();
+  poll.deadline = Clock::now() + requested_timeout(call);
+  polls_.push_back(std::move(poll));
+  end_polls();
+  return {.later = true};
+}
+
+// Reads the descriptors that the call waits for, and the events of each. The events of a select
+// follow from the sets that contain the descriptor.
+bool EmulatedCalls::read_descriptors(Poll& poll) const {
+  const seccomp_data& call = poll.call.data;
+  const pid_t thread = thread_of(poll.call);
+  if (!is_select(emulated(call))) {
+    poll.fds.resize(static_cast<std::size_t>(std::min<std::uint64_t>(call.args[1], 1024)));
+    return process_.read(thread, call.args[0], poll.fds.data(), poll.fds.size() * sizeof(pollfd));
+  }
+  std::map<int, short> events;
+  std::vector<std::uint8_t> set(bytes_of_set(call));
+  for (std::size_t i = 0; i < kSets.size(); ++i) {
+    if (call.args[1 + i] == 0) continue;
+    if (!process_.read(thread, call.args[1 + i], set.data(), set.size())) return false;
+    for (std::uint32_t fd = 0; fd < static_cast<std::uint32_t>(call.args[0]); ++fd) {
+      if (fd / 8 >= set.size()) break;
+      if ((set[fd / 8] >> fd % 8 & 1) != 0) events[static_cast<int>(fd)] |= kSets[i].requested;
+    }
+  }
+  for (const auto& [fd, of] : events) poll.fds.push_back({fd, of, 0});
+  return true;
+}
+
+// Writes the result to the program's memory. Returns the return value of the call.
+std::int64_t EmulatedCalls::write_reported(const Poll& poll) const {
+  const seccomp_data& call = poll.call.data;
+  const pid_t thread = thread_of(poll.call);
+  if (!is_select(emulated(call))) {
+    process_.write(thread, call.args[0], poll.fds.data(), poll.fds.size() * sizeof(pollfd));
+    return std::ranges::count_if(poll.fds, [](const pollfd& each) { return each.revents != 0; });
+  }
+  std::int64_t bits = 0;
+  for (std::size_t i = 0; i < kSets.size(); ++i) {
+    std::vector<std::uint8_t> set(bytes_of_set(call));
+    for (const pollfd& each : poll.fds) {
+      if ((each.events & kSets[i].requested) == 0 || (each.revents & kSets[i].reported) == 0)
+        continue;
+      set[static_cast<std::size_t>(each.fd / 8)] |= static_cast<std::uint8_t>(1U << each.fd % 8);
+      ++bits;
+    }
+    if (call.args[1 + i] != 0) process_.write(thread, call.args[1 + i], set.data(), set.size());
+  }
+  return bits;
+}
+
+// Checks the descriptors once, as poll(2) does. Returns true if there is something to report.
+bool EmulatedCalls::update_events(Poll& poll) {
+  const bool selects = is_select(emulated(poll.call.data));
+  bool ready = false;
+  for (std::size_t i = 0; i < poll.fds.size(); ++i) {
+    pollfd& each = poll.fds[i];
+    each.revents = 0;
+    if (poll.rings[i] != nullptr) {
+      const bool flag = poll.rings[i]->take_flag();
+      each.revents = static_cast<short>(flag ? each.events & (POLLIN | POLLRDNORM) : 0);
+    } else if (each.fd >= 0) {
+      pollfd other{poll.others[i].get(), each.events, 0};
+      const bool is_open = other.fd >= 0 && ::poll(&other, 1, 0) >= 0;
+      each.revents = is_open ? other.revents : static_cast<short>(POLLNVAL);
+    }
+    bool counts = !selects && each.revents != 0;
+    for (const Set& set : kSets) {
+      counts = counts || ((each.events & set.requested) != 0 && (each.revents & set.reported) != 0);
+    }
+    ready = ready || counts;
+  }
+  return ready;
+}
+
+std::chrono::nanoseconds EmulatedCalls::requested_timeout(const seccomp_notif& call) const {
+  constexpr std::chrono::hours kLongest{1};
+  if (emulated(call.data) == Emulated::Poll) {
+    const auto requested = static_cast<std::int32_t>(call.data.args[2]);
+    return requested < 0 ? kLongest
+                         : std::min<std::chrono::nanoseconds>(kLongest, milliseconds{requested});
+  }
+  const auto time = time_of(call.data);
+  std::array<std::int64_t, 2> wide{};
+  std::array<std::int32_t, 2> narrow{};
+  if (!time ||
+      !(time->is_narrow ? process_.read(thread_of(call), time->address, &narrow, sizeof(narrow))
+                        : process_.read(thread_of(call), time->address, &wide, sizeof(wide)))) {
+    return kLongest;
+  }
+  if (time->is_narrow) std::ranges::copy(narrow, wide.begin());
+  if (wide[0] >= std::chrono::seconds{kLongest}.count()) return kLongest;
+  return std::chrono::seconds{wide[0]} + std::chrono::nanoseconds{wide[1] * time->unit};
+}
+
+// Writes the remaining time back, as the kernel does at the end of any such call but poll(2)
+// (fs/select.c, poll_select_finish() at v6.18).
+void EmulatedCalls::write_time_left(const Poll& poll, Clock::time_point now) const {
+  const auto time =
+      emulated(poll.call.data) == Emulated::Poll ? std::nullopt : time_of(poll.call.data);
+  if (!time) return;
+  const auto left = std::max(poll.deadline - now, Clock::duration::zero());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  const std::array<std::int64_t, 2> wide{
+      seconds.count(), std::chrono::nanoseconds{left - seconds}.count() / time->unit};
+  const std::array narrow{static_cast<std::int32_t>(wide[0]), static_cast<std::int32_t>(wide[1])};
+  const pid_t thread = thread_of(poll.call);
+  time->is_narrow ? process_.write(thread, time->address, &narrow, sizeof(narrow))
+                  : process_.write(thread, time->address, &wide, sizeof(wide));
+}
+
+bool EmulatedCalls::is_waited_for() const {
+  if (!polls_.empty()) return true;
+  const bool i386 = !events_.empty() && events_.back()->of_32_bits;
+  return std::ranges::any_of(process_.calls(), [&](seccomp_data call) {
+    call.arch = i386 ? AUDIT_ARCH_I386 : AUDIT_ARCH_X86_64;
+    const Emulated which = emulated(call);
+    if (which == Emulated::EpollWait) {
+      return std::ranges::find(epolls_, static_cast<int>(call.args[0])) != epolls_.end();
+    }
+    if (emitter_ == nullptr) return false;  // the polls that are answered here are in polls_
+    if (is_select(which)) return call.args[0] != 0;
+    return is_poll(which) && call.args[1] != 0;
+  });
+}
+
+void EmulatedCalls::end_polls() {
+  const auto now = Clock::now();
+  std::erase_if(polls_, [&](Poll& each) {
+    if (!process_.is_waiting(each.call.id)) return true;
+    if (!update_events(each) && each.deadline > now) return false;
+    const std::int64_t value = write_reported(each);
+    write_time_left(each, now);
+    const bool answered = process_.answer(each.call.id, {.value = value});
+    for (std::size_t i = 0; i < each.fds.size(); ++i) {
+      if (each.fds[i].revents == 0 || each.rings[i] == nullptr) continue;
+      if (answered) {
+        unanswered_.erase(each.rings[i]);
+      } else {
+        each.rings[i]->put_flag_back();
+        unanswered_.insert(each.rings[i]);
+      }
+    }
+    return true;
+  });
+}
+
+void EmulatedCalls::end_masked_polls() {
+  std::erase_if(polls_, [&](Poll& poll) {
+    if (!has_mask(poll.call.data)) return false;
+    for (std::size_t i = 0; i < poll.fds.size(); ++i) {
+      const bool is_ring = poll.rings[i] != nullptr;
+      if (is_ring) poll.fds[i].fd = -1;
+      poll.fds[i].revents = static_cast<short>(is_ring ? 0 : -1);
+    }
+    write_reported(poll);
+    process_.answer(poll.call.id, {.by_kernel = true});
+    return true;
+  });
+}
+
+}  // namespace perfring::conformance

@@ -1,0 +1,133 @@
+// Where a traced process is: the system calls that it is in; for a fault the instruction and, if
+// gdb is installed, the calls that led to it.
+
+#include <fmt/format.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <ranges>
+#include <string_view>
+
+#include "harness/conformance/supervisor/traced_process.h"
+#include "harness/program/child_process.h"
+#include "harness/program/console.h"
+
+namespace perfring::conformance {
+namespace {
+
+constexpr std::size_t kFramesMax = 12;
+
+// Returns "drain (a.c:7)" for "#1  0x0000 in drain (page=0x1) at a.c:7", and "poll (libbpf.so.1)"
+// for "in poll () from /lib/libbpf.so.1".
+std::string frame_of(std::string_view line) {
+  std::size_t at = line.find_first_of(' ');
+  at = line.find_first_not_of(' ', std::min(at, line.size()));
+  line.remove_prefix(std::min(at, line.size()));
+  if (const std::size_t in = line.find(" in "); line.starts_with("0x") && in < line.size()) {
+    line.remove_prefix(in + 4);
+  }
+  std::string frame{line.substr(0, line.find(" ("))};
+  for (const std::string_view before : {" at ", " from "}) {
+    const std::size_t place = line.rfind(before);
+    if (place == std::string_view::npos) continue;
+    const std::string_view file = line.substr(place + before.size());
+    return frame + fmt::format(" ({})", file.substr(file.rfind('/') + 1));
+  }
+  return frame;
+}
+
+bool has_signal(pid_t thread, int signal, std::string_view field) {
+  const std::uint64_t mask = std::strtoull(status_of(thread, field).c_str(), nullptr, 16);
+  return (mask >> (signal - 1) & 1) != 0;
+}
+
+}  // namespace
+
+std::string status_of(pid_t thread, std::string_view field) {
+  std::ifstream status{fmt::format("/proc/{}/status", thread)};
+  for (std::string word, value; status >> word;) {
+    if (word == field && status >> value) return value;
+  }
+  return {};
+}
+
+pid_t process_of(pid_t thread) {
+  return static_cast<pid_t>(std::strtol(status_of(thread, "Tgid:").c_str(), nullptr, 10));
+}
+
+bool is_caught(pid_t thread, int signal) {
+  return has_signal(thread, signal, "SigCgt:");
+}
+
+bool is_blocked(pid_t thread, int signal) {
+  return has_signal(thread, signal, "SigBlk:");
+}
+
+std::vector<seccomp_data> TracedProcess::calls() const {
+  std::vector<seccomp_data> all;
+  for (const pid_t thread : threads_) {
+    std::ifstream file{fmt::format("/proc/{}/syscall", thread)};
+    seccomp_data call{};
+    if (!(file >> std::dec >> call.nr)) continue;  // "running"
+    for (auto& argument : call.args) file >> std::hex >> argument;
+    all.push_back(call);
+  }
+  return all;
+}
+
+#ifdef __x86_64__
+std::string TracedProcess::code_of(pid_t thread) {
+  user_regs_struct registers{};
+  if (::ptrace(PTRACE_GETREGS, thread, nullptr, &registers) != 0) return {};
+  std::ifstream maps{fmt::format("/proc/{}/maps", thread)};
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0;
+    unsigned long long end = 0;
+    unsigned long long offset = 0;
+    std::array<char, 256> path{};
+    const int fields = std::sscanf(line.c_str(), "%llx-%llx %*s %llx %*s %*s %255s", &begin, &end,
+                                   &offset, path.data());
+    if (fields != 4 || registers.rip < begin || registers.rip >= end) continue;
+    const std::string_view file{path.data()};
+    return fmt::format("{}+{:#x}", file.substr(file.rfind('/') + 1),
+                       registers.rip - begin + offset);
+  }
+  return {};
+}
+#else
+std::string TracedProcess::code_of(pid_t) {
+  return {};
+}
+#endif
+
+// A process has one tracer only, so the stopped thread is handed to gdb, and the process is killed
+// afterwards. A thread that would survive the signal, or is not of the program that was started, is
+// left alone.
+bool TracedProcess::explain(pid_t thread, Crash& fault) {
+  if (process_of(thread) != pid_ || is_caught(thread, fault.signal) ||
+      has_signal(thread, fault.signal, "SigIgn:") ||
+      run_child({"/bin/sh", "-c", "command -v gdb"}).exit_code != 0) {
+    return false;
+  }
+  if (::ptrace(PTRACE_DETACH, thread, nullptr, long{SIGSTOP}) != 0) return false;
+  const ProcessResult gdb =
+      run_child({"/usr/bin/timeout", "--signal=KILL", "20", "/usr/bin/env", "gdb", "-nx", "-batch",
+                 "-iex", "set debuginfod enabled off", "-iex", "set auto-load off", "-p",
+                 std::to_string(thread), "-ex", fmt::format("backtrace {}", kFramesMax)},
+                "\n");
+  for (const auto part : std::views::split(gdb.out, '\n')) {
+    const std::string_view line{part.begin(), part.end()};
+    if (line.starts_with('#')) fault.frames.push_back(one_line(frame_of(line)));
+  }
+  ended_by_ = fault.signal;
+  static_cast<void>(command_.process().signal(SIGKILL));
+  return true;
+}
+
+}  // namespace perfring::conformance
