@@ -8,24 +8,24 @@ set -u
 cd "$(dirname "$(readlink -f "$1")")" || exit 1
 
 cat >"$folder/allowed" <<'ALLOWED'
-harness/anomaly/event_flows.cc            no file
-harness/anomaly/job.cc                    no file
-harness/anomaly/planted_flows.cc          no file
-harness/bench/waits.cc                    the memory of a BPF map
-harness/bench/workload.cc                 no file
-harness/cli/demo/live_run.cc                   an event of the kernel's
-harness/conformance/adapters/perfring.cc  the ring that conform gives it, which is sealed
-harness/conformance/supervisor/emulated_waits.cc     a memfd that is sealed (kernel::give_length)
-harness/differential/live_reference.cc    an event of the kernel's
-harness/kernel/ring_memory.h              a memfd that is sealed
-harness/live/emitter.cc                   the memory of a BPF map
-harness/live/faulting.cc                  no file
-harness/live/generator.cc                 the memory of a BPF map
-harness/program/fiber.cc                  no file
-harness/stress/processes.h                no file
-lib/perfring/sampler/sampler.cc             an event of the kernel's
-lib/perfring/os/mapping.h                 what the others give it
-lib/perfring/output_event.cc              an event of the kernel's
+harness/anomaly/event_flows.cc                    no file
+harness/anomaly/job.cc                            no file
+harness/anomaly/planted_flows.cc                  no file
+harness/bench/waits.cc                            the memory of a BPF map
+harness/bench/workload.cc                         no file
+harness/cli/demo/live_run.cc                      an event of the kernel's
+harness/conformance/adapters/perfring.cc          the ring that conform gives it, which is sealed
+harness/conformance/supervisor/emulated_waits.cc  a memfd that is sealed (kernel::give_length)
+harness/differential/live_reference.cc            an event of the kernel's
+harness/kernel/ring_memory.h                      a memfd that is sealed
+harness/live/emitter.cc                           the memory of a BPF map
+harness/live/faulting.cc                          no file
+harness/live/generator.cc                         the memory of a BPF map
+harness/program/fiber.cc                          no file
+harness/stress/processes.h                        no file
+lib/perfring/os/mapping.h                         what the others give it
+lib/perfring/output_event.cc                      an event of the kernel's
+lib/perfring/sampler/sampler.cc                   an event of the kernel's
 ALLOWED
 cut -d ' ' -f 1 "$folder/allowed" >"$folder/expected"
 

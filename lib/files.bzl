@@ -1,10 +1,10 @@
 """The files of a folder, for tests that read or compile them by themselves."""
 
 def files():
-    """Declares for a package:
+    """Declares two filegroups of a package.
 
-    files    its sources, headers and documents, and those of folders that are no packages
-    sources  the sources of its library
+    files    its sources, headers, scripts and documents, also in folders that are no packages
+    sources  what its library is compiled from
     """
     native.filegroup(
         name = "files",
@@ -19,9 +19,14 @@ def files():
     native.filegroup(
         name = "sources",
         srcs = native.glob(
-            ["*.cc"],
-            exclude = ["*_test.cc"],
-            allow_empty = True,
+            [
+                "*.cc",
+                "*.h",
+            ],
+            exclude = [
+                "*_faults.cc",
+                "*_test.cc",
+            ],
         ),
         visibility = ["//lib:__subpackages__"],
     )

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "perfring/sampler/time_merge.h"
-#include "perfring/record/layout.h"
 #include "perfring/merge/merge.h"
+#include "perfring/record/layout.h"
+#include "perfring/sampler/time_merge.h"
 #include "perfring/testing/rings.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"

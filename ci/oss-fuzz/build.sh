@@ -34,7 +34,7 @@ event=(lib/perfring/event/*.cc lib/perfring/event/diagnosis/*.cc)
 parser=("${script[@]}" harness/simulator/*.cc harness/model/*.cc harness/model/*/*.cc
   harness/differential/{compare,trace}.cc harness/bench/bench_options.cc
   harness/stress/*.cc harness/faults/{fault_catalogue,consumer_table,kernel_table}.cc harness/program/*.cc
-  harness/cli/{*_options,command_line,*/*_options}.cc
+  harness/cli/{command_line,*/*_options}.cc
   harness/record/*.cc lib/perfring/{os,record}/*.cc
   "${event[@]}" fuzz/parsers/{files,options}.cc)
 

@@ -11,11 +11,11 @@
 
 #include "harness/anomaly/flows.h"
 #include "perfring/event/diagnosis/check.h"
-#include "perfring/sampler/group.h"
-#include "perfring/sampler/sampler.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
+#include "perfring/sampler/group.h"
+#include "perfring/sampler/sampler.h"
 
 namespace perfring::anomaly {
 namespace {

@@ -17,8 +17,8 @@
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
-#include "perfring/snapshot/overwritable_ring.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/snapshot/overwritable_ring.h"
 #include "perfring/wait/waiter.h"
 
 namespace perfring::anomaly {

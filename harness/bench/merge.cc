@@ -24,8 +24,8 @@
 #include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
-#include "perfring/ring/ring.h"
 #include "perfring/merge/merge.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::bench {
 namespace {

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace perfring::cli {
@@ -26,6 +30,24 @@ std::optional<Answer> refuse_misplaced(const CLI::App& app) {
   return std::nullopt;
 }
 
+// Returns why these options cannot be combined, otherwise "".
+template <class Options>
+std::string conflict_of(const Options& options) {
+  if constexpr (requires { conflict(options); }) return conflict(options);
+  return {};
+}
+
+// Moves the options of the command that was parsed, if it is this one, into `chosen`.
+template <class Options>
+void choose(const CLI::App& command, Options& options, std::variant<Command, Answer>& chosen) {
+  if (!command.parsed()) return;
+  if (std::string message = conflict_of(options); !message.empty()) {
+    chosen = Answer{std::move(message), true};
+  } else {
+    chosen = Command{std::move(options)};
+  }
+}
+
 }  // namespace
 
 std::variant<Command, Answer> parse_command_line(int argc, const char* const* argv) {
@@ -34,51 +56,24 @@ std::variant<Command, Answer> parse_command_line(int argc, const char* const* ar
       "them, and checks that each record is whole, in order, and accounted for.\n"
       "Without arguments, drains the simulated kernel if the live one is not available.",
       "perfring"};
-  LiveOptions live{.bare = argc == 1};
-  SimOptions sim;
-  CheckOptions check;
-  StressOptions stress;
-  DiffOptions diff;
-  DecodeOptions decode;
-  EventsOptions events;
-  RecordOptions record;
-  FaultsOptions faults;
-  ConformOptions conform;
-  InspectOptions inspect;
-  declare(app, live);
-  const CLI::App& sim_command = declare_command(app, sim);
-  const CLI::App& check_command = declare_command(app, check);
-  const CLI::App& stress_command = declare_command(app, stress);
-  const CLI::App& diff_command = declare_command(app, diff);
-  const CLI::App& decode_command = declare_command(app, decode);
-  const CLI::App& events_command = declare_command(app, events);
-  const CLI::App& record_command = declare_command(app, record);
-  const CLI::App& faults_command = declare_command(app, faults);
-  const CLI::App& conform_command = declare_command(app, conform);
-  const CLI::App& inspect_command = declare_command(app, inspect);
-  app.require_subcommand(0, 1);
-  argc = take_program(argc, argv, conform);
-  if (auto answer = parse(app, argc, argv)) return *std::move(answer);
-  if (auto answer = refuse_misplaced(app)) return *std::move(answer);
-  if (sim_command.parsed()) return Command{std::move(sim)};
-  if (check_command.parsed()) return Command{std::move(check)};
-  if (stress_command.parsed()) return Command{std::move(stress)};
-  if (diff_command.parsed()) return Command{std::move(diff)};
-  if (decode_command.parsed()) return Command{std::move(decode)};
-  if (events_command.parsed()) return Command{std::move(events)};
-  if (record_command.parsed()) return Command{std::move(record)};
-  if (faults_command.parsed()) return Command{std::move(faults)};
-  if (conform_command.parsed()) {
-    if (std::string message = conflict(conform); !message.empty()) {
-      return Answer{std::move(message), true};
-    }
-    return Command{std::move(conform)};
-  }
-  if (inspect_command.parsed()) return Command{std::move(inspect)};
-  if (std::string message = conflict(live); !message.empty()) {
-    return Answer{std::move(message), true};
-  }
-  return Command{std::move(live)};
+  EachCommand<std::tuple> all;
+  std::get<LiveOptions>(all).bare = argc == 1;
+  return std::apply(
+      [&](LiveOptions& live, auto&... options) -> std::variant<Command, Answer> {
+        declare(app, live);
+        const std::array<const CLI::App*, sizeof...(options)> commands{
+            &declare_command(app, options)...};
+        app.require_subcommand(0, 1);
+        argc = take_program(argc, argv, std::get<ConformOptions>(all));
+        if (auto answer = parse(app, argc, argv)) return *std::move(answer);
+        if (auto answer = refuse_misplaced(app)) return *std::move(answer);
+        std::variant<Command, Answer> chosen;
+        if (app.get_subcommands().empty()) choose(app, live, chosen);
+        std::size_t i = 0;
+        (choose(*commands[i++], options, chosen), ...);
+        return chosen;
+      },
+      all);
 }
 
 }  // namespace perfring::cli

@@ -38,7 +38,9 @@ TEST(OptionWordsTest, NoAdviceOfTheLibrarysNamesItsFunctions) {
   for (std::string file; files >> file;) {
     const bool is_of_events =
         file.find("/event/") != file.npos || file.find("/sampler/") != file.npos;
-    if (!is_of_events || file.ends_with("/tracepoint_fields.cc")) continue;
+    if (!is_of_events || !file.ends_with(".cc") || file.ends_with("/tracepoint_fields.cc")) {
+      continue;
+    }
     std::istringstream texts{texts_of(file)};
     for (std::string text; std::getline(texts, text); ++looked_at) {
       const std::string reworded = to_option_words(text);

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <utility>
 
-#include "harness/conformance/supervisor/descendants.h"
 #include "harness/conformance/subjects.h"
+#include "harness/conformance/supervisor/descendants.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"

@@ -17,8 +17,8 @@
 
 #include "harness/live/live_testing.h"
 #include "perfring/event/diagnosis/check.h"
-#include "perfring/sampler/sampler.h"
 #include "perfring/os/fd.h"
+#include "perfring/sampler/sampler.h"
 
 namespace perfring::event::testing {
 

@@ -16,8 +16,8 @@
 #include "harness/oracle/ledger.h"
 #include "harness/program/sanitizers.h"
 #include "harness/simulator/random.h"
-#include "perfring/perf_event.h"
 #include "perfring/merge/merge.h"
+#include "perfring/perf_event.h"
 
 namespace perfring::simulator {
 

@@ -13,9 +13,9 @@
 #include "harness/simulator/engine.h"
 #include "harness/simulator/simulated_consumer.h"
 #include "harness/simulator/site.h"
+#include "perfring/merge/merge.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
-#include "perfring/merge/merge.h"
 #include "perfring/rings/round.h"
 
 namespace perfring::simulator {

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "perfring/sampler/sampler.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/sampler/sampler.h"
 
 using namespace perfring;
 

@@ -5,15 +5,15 @@
 #include <cstdio>
 #include <cstring>
 
-#include "perfring/sampler/group.h"
-#include "perfring/sampler/sampler.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/merge/merge.h"
 #include "perfring/perfring.h"
 #include "perfring/record/layouts.h"
 #include "perfring/record/to_string.h"
 #include "perfring/record/whole.h"
-#include "perfring/merge/merge.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/sampler/group.h"
+#include "perfring/sampler/sampler.h"
 
 #if (defined(__cpp_exceptions) || defined(__cpp_rtti)) && !defined(_LIBCPP_VERSION)
 int main() {

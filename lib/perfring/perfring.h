@@ -9,6 +9,7 @@
 // BPF programs fill with bpf_perf_event_output(). The API is the namespace perfring in these
 // headers; do not use perfring::os and perfring::internal.
 
+// IWYU pragma: begin_exports
 #include "perfring/control_flow.h"      // ControlFlow<B, C>, Break, Continue
 #include "perfring/os/cpus.h"           // online_cpus(): where to open buffers
 #include "perfring/perf_buffer.h"       // PerfBuffer: one CPU's event, its mapping and its ring
@@ -17,6 +18,7 @@
 #include "perfring/ring/cursor.h"       // Cursor<Memory>: the same ring, pulled record by record
 #include "perfring/ring/ring.h"         // Ring<Memory>: the drain, over memory mapped elsewhere
 #include "perfring/version.h"           // PERFRING_VERSION
+// IWYU pragma: end_exports
 
 #endif
 #endif  // PERFRING_PERFRING_H_

@@ -41,6 +41,7 @@ struct CheckOptions {
 };
 
 CLI::App& declare_command(CLI::App& app, CheckOptions& options);
+int run_command(const CheckOptions& options);
 
 // The explorations that the options request.
 struct CheckPlan {

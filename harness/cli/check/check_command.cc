@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "harness/cli/check/check.h"
-#include "harness/cli/command_line.h"
 #include "harness/model/hardware/explorer.h"
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"

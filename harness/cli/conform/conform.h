@@ -33,6 +33,7 @@ struct ConformOptions {
 };
 
 CLI::App& declare_command(CLI::App& app, ConformOptions& options);
+int run_command(const ConformOptions& options);
 // Moves the program after -- into `options` if the command is `conform`. Returns the number of
 // remaining arguments.
 int take_program(int argc, const char* const* argv, ConformOptions& options);

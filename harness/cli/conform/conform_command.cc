@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/command_line.h"
-#include "harness/conformance/subjects.h"
+#include "harness/cli/conform/conform.h"
 #include "harness/conformance/cases/vector.h"
+#include "harness/conformance/subjects.h"
 #include "harness/program/console.h"
 #include "harness/program/options.h"
 #include "harness/program/output_file.h"

@@ -78,7 +78,7 @@ TEST_F(ConformCommandTest, TheLastLineSaysWhatIsNotLookedFor) {
     const ProcessResult ended = run({"conform", "--only", "one-record", of});
     EXPECT_THAT(lines_of(ended.out).back(),
                 AllOf(HasSubstr("Not tested: a write during a drain ("),
-                      HasSubstr("see harness/conformance/README.md: What it does not show")));
+                      HasSubstr("see docs/conformance.md: What it does not show")));
   }
 }
 

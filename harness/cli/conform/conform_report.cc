@@ -117,7 +117,7 @@ Conclusion ConformReport::conclusion() const {
 constexpr const char* kNotChecked =
     "a write during a drain (it exposes a data_head that is read twice, and a data_tail that is "
     "moved before its records are read)";
-constexpr const char* kWhere = "harness/conformance/README.md: What it does not show";
+constexpr const char* kWhere = "docs/conformance.md: What it does not show";
 
 std::string to_text(const ConformReport& report) {
   std::string text;

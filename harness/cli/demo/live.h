@@ -40,6 +40,7 @@ struct LiveOptions {
 };
 
 void declare(CLI::App& app, LiveOptions& options);
+int run_command(const LiveOptions& options);
 // Returns the reason if these values, each of them valid, cannot be combined, otherwise "".
 std::string conflict(const LiveOptions& options);
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/command_line.h"
 #include "harness/cli/demo/live.h"
 #include "harness/cli/demo/producer_thread.h"
 #include "harness/program/console.h"

@@ -13,8 +13,8 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/cli/record/clocks.h"
 #include "harness/cli/demo/producer_thread.h"
+#include "harness/cli/record/clocks.h"
 #include "harness/live/live_kernel.h"
 #include "harness/oracle/invariant.h"
 #include "harness/program/numbers.h"

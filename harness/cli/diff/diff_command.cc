@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/cli/command_line.h"
 #include "harness/cli/demo/producer_thread.h"
+#include "harness/cli/diff/diff.h"
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
 #include "harness/differential/trace.h"

@@ -25,6 +25,7 @@ struct FaultsOptions {
 };
 
 CLI::App& declare_command(CLI::App& app, FaultsOptions& options);
+int run_command(const FaultsOptions& options);
 
 // How a planted fault was found.
 struct FoundFault {

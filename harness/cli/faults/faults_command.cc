@@ -14,7 +14,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "harness/cli/command_line.h"
 #include "harness/cli/faults/faults.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/command_line.h"
+#include "harness/cli/record/record.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/verdict.h"

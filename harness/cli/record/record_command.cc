@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/cli/record/clocks.h"
-#include "harness/cli/command_line.h"
 #include "harness/cli/option_words.h"
+#include "harness/cli/record/clocks.h"
+#include "harness/cli/record/record.h"
 #include "harness/cli/record/record_sink.h"
 #include "harness/program/checked.h"
 #include "harness/program/console.h"
@@ -24,9 +24,9 @@
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/event/diagnosis/check.h"
-#include "perfring/sampler/sampler.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/process.h"
+#include "perfring/sampler/sampler.h"
 
 namespace perfring::cli {
 namespace {

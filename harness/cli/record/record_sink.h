@@ -16,14 +16,14 @@
 #include <system_error>
 #include <vector>
 
-#include "harness/cli/command_line.h"
+#include "harness/cli/record/record.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/output_file.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
-#include "perfring/sampler/sampler.h"
 #include "perfring/record/to_string.h"
+#include "perfring/sampler/sampler.h"
 
 namespace perfring::cli {
 

@@ -39,6 +39,7 @@ struct SimOptions {
 };
 
 CLI::App& declare_command(CLI::App& app, SimOptions& options);
+int run_command(const SimOptions& options);
 
 // The runs that the options request. With random settings, `plan` is the first of them.
 struct SimPlan {

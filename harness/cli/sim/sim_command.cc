@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/cli/command_line.h"
 #include "harness/cli/sim/sim.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"

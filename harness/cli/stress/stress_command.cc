@@ -11,7 +11,7 @@
 #include <ctime>
 #include <vector>
 
-#include "harness/cli/command_line.h"
+#include "harness/cli/stress/stress.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/run_program.h"

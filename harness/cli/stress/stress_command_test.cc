@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/cli/cli_testing.h"
-#include "harness/cli/command_line.h"
+#include "harness/cli/stress/stress.h"
 #include "harness/program/json.h"
 #include "perfring/version.h"
 

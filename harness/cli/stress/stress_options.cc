@@ -1,4 +1,4 @@
-#include "harness/cli/command_line.h"
+#include "harness/cli/stress/stress.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

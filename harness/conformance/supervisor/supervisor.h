@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "harness/conformance/cases/case_producer.h"
-#include "harness/conformance/supervisor/emulated_calls.h"
 #include "harness/conformance/cases/judge.h"
 #include "harness/conformance/subjects.h"
+#include "harness/conformance/supervisor/emulated_calls.h"
 #include "harness/conformance/supervisor/traced_process.h"
 
 namespace perfring::conformance {

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/conformance/supervisor/descendants.h"
 #include "harness/conformance/cases/judge.h"
+#include "harness/conformance/supervisor/descendants.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/process.h"
 

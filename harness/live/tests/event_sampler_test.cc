@@ -22,9 +22,9 @@
 #include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/sanitizers.h"
-#include "perfring/sampler/sampler.h"
 #include "perfring/os/fd.h"
 #include "perfring/record/to_string.h"
+#include "perfring/sampler/sampler.h"
 
 namespace perfring::event {
 namespace {

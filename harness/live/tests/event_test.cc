@@ -22,10 +22,10 @@
 
 #include "harness/live/event_testing.h"
 #include "harness/live/live_testing.h"
-#include "perfring/sampler/group.h"
-#include "perfring/sampler/sampler.h"
 #include "perfring/event/tracepoint_fields.h"
 #include "perfring/record/to_string.h"
+#include "perfring/sampler/group.h"
+#include "perfring/sampler/sampler.h"
 
 namespace perfring::event {
 namespace {

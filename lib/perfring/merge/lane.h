@@ -29,14 +29,14 @@
 
 #include <linux/perf_event.h>
 
-#include "perfring/perf_event.h"
-#include "perfring/ring/memory.h"
-#include "perfring/ring/walk.h"
-#include "perfring/ring/wire.h"
 #include "perfring/merge/look_clock.h"
 #include "perfring/merge/lost_keys.h"
 #include "perfring/merge/pending_event.h"
 #include "perfring/merge/window.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/walk.h"
+#include "perfring/ring/wire.h"
 
 namespace perfring::internal {
 

@@ -14,10 +14,10 @@
 
 #include <linux/perf_event.h>
 
+#include "perfring/merge/look_clock.h"
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
-#include "perfring/merge/look_clock.h"
 
 namespace perfring::internal {
 

@@ -92,17 +92,17 @@
 
 #include <linux/perf_event.h>
 
-#include "perfring/perf_event.h"
-#include "perfring/ring/callback.h"
-#include "perfring/ring/default_memory.h"
-#include "perfring/ring/memory.h"
-#include "perfring/ring/wire.h"
 #include "perfring/merge/key_at.h"
 #include "perfring/merge/key_words.h"
 #include "perfring/merge/lane.h"
 #include "perfring/merge/look_clock.h"
 #include "perfring/merge/loser_tree.h"
 #include "perfring/merge/slack.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/callback.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/wire.h"
 
 namespace perfring {
 

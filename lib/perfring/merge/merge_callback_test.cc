@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "perfring/ring/ring.h"
 #include "perfring/merge/merge.h"
+#include "perfring/ring/ring.h"
 #include "perfring/testing/rings.h"
 
 namespace {

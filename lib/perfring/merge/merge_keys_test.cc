@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "perfring/ring/cursor.h"
-#include "perfring/ring/ring.h"
 #include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
 #include "perfring/merge/timed.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/ring.h"
 #include "perfring/testing/rings.h"
 
 namespace perfring {

@@ -10,11 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "perfring/merge/window.h"
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
 #include "perfring/ring/wire.h"
-#include "perfring/merge/window.h"
 
 namespace perfring::internal {
 

@@ -14,13 +14,13 @@
 #include <optional>
 #include <span>
 
+#include "perfring/merge/timed.h"
 #include "perfring/os/fd.h"
 #include "perfring/output_event.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
-#include "perfring/rings_error.h"
 #include "perfring/rings/round.h"
-#include "perfring/merge/timed.h"
+#include "perfring/rings_error.h"
 #include "perfring/wait/wakeups.h"
 
 namespace perfring::internal {

@@ -97,13 +97,13 @@
 #include <vector>
 
 #include "perfring/export.h"
+#include "perfring/merge/merge.h"
+#include "perfring/merge/timed.h"
 #include "perfring/os/fd.h"
 #include "perfring/perf_event_array.h"
-#include "perfring/merge/merge.h"
 #include "perfring/rings/output_ring.h"
 #include "perfring/rings/ring_set_options.h"
 #include "perfring/rings/round.h"
-#include "perfring/merge/timed.h"
 #include "perfring/wait/uevents.h"
 #include "perfring/wait/waiter.h"
 #include "perfring/wait/writer_barrier.h"

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "perfring/sampler/opening.h"
 #include "perfring/record/read_values.h"
+#include "perfring/sampler/opening.h"
 
 namespace perfring::event {
 namespace {

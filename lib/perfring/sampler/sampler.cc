@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "perfring/event/diagnosis/check.h"
-#include "perfring/sampler/opening.h"
-#include "perfring/sampler/time_merge.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/record/fields.h"
 #include "perfring/record/read_values.h"
+#include "perfring/sampler/opening.h"
+#include "perfring/sampler/time_merge.h"
 
 namespace perfring::event {
 namespace {

@@ -32,11 +32,11 @@
 #include <utility>
 #include <vector>
 
+#include "perfring/merge/look_clock.h"
 #include "perfring/record/layouts.h"
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/memory.h"
-#include "perfring/merge/look_clock.h"
 
 namespace perfring::event::internal {
 
