@@ -4,10 +4,13 @@
 // Generates rings that a kernel might never write: mostly sound records, some with false sizes, at
 // arbitrary positions.
 
+#include <linux/perf_event.h>
 #include <rapidcheck.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <span>
 #include <vector>
 
 #include "perfring/testing/fake_ring.h"

@@ -3,16 +3,19 @@
 
 // Random courses of the rings of a merge, and a reference merge that follows the rules literally.
 
+#include <rapidcheck.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <ostream>
 #include <utility>
 #include <vector>
 
-#include <rapidcheck.h>
-
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/rings.h"
 
 namespace perfring::proptests {

@@ -19,8 +19,13 @@
 #include <utility>
 #include <vector>
 
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
 #include "perfring/merge/timed.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
 #include "perfring/testing/rings.h"
 

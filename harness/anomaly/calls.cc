@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace perfring::anomaly {
 namespace {

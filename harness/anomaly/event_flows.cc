@@ -2,18 +2,30 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "harness/anomaly/flows.h"
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/tasks.h"
 #include "perfring/sampler/group.h"
 #include "perfring/sampler/sampler.h"
 

@@ -7,6 +7,7 @@
 #include "harness/anomaly/flows.h"
 
 #include <sys/prctl.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include <iterator>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "harness/anomaly/mark.h"

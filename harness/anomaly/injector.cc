@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/bpf_common.h>
 #include <linux/filter.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -13,10 +14,12 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>

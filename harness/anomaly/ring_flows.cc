@@ -4,12 +4,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "harness/anomaly/flows.h"
 #include "harness/live/emitter.h"
@@ -18,6 +24,7 @@
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
 #include "perfring/snapshot/overwritable_ring.h"
 #include "perfring/wait/waiter.h"
 

@@ -6,7 +6,9 @@
 // Exit codes: 0, 2 for a bad job, 3 if the system does not allow such namespaces.
 
 #include <fcntl.h>
+#include <linux/prctl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -21,9 +23,11 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "harness/anomaly/calls.h"
 #include "harness/anomaly/job.h"
+#include "harness/program/json.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/os/process.h"

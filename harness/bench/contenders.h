@@ -1,6 +1,9 @@
 #ifndef HARNESS_BENCH_CONTENDERS_H_
 #define HARNESS_BENCH_CONTENDERS_H_
 
+#include <linux/perf_event.h>
+
+#include <cstddef>
 #include <expected>
 #include <memory>
 #include <string>

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <regex.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <array>
@@ -22,12 +23,14 @@
 #include <vector>
 
 #include "harness/bench/bench_options.h"
+#include "harness/bench/bpf_args.h"
 #include "harness/bench/contenders.h"
 #include "harness/bench/google_benchmark.h"
 #include "harness/bench/race.h"
 #include "harness/bench/report.h"
 #include "harness/bench/workload.h"
 #include "harness/program/console.h"
+#include "harness/program/options.h"
 #include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"

@@ -7,8 +7,11 @@
 
 #include "harness/bench/race.h"
 #include "harness/bench/workload.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
+#include "perfring/rings/ring_set_options.h"
 #include "perfring/rings/round.h"
 
 namespace perfring::bench {

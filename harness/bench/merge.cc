@@ -2,8 +2,10 @@
 // compared with the same rings drained in no order, and with other methods. See README.md.
 
 #include <fmt/format.h>
+#include <linux/perf_event.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -24,7 +26,10 @@
 #include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
 #include "perfring/ring/ring.h"
 
 namespace perfring::bench {

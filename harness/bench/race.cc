@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <ratio>
 #include <utility>
 
 namespace perfring::bench {

@@ -12,16 +12,26 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
+#include <ratio>
 #include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "perfring/perf_event.h"
+#include "perfring/record/bytes.h"
+#include "perfring/record/counts.h"
 #include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/mappings.h"
+#include "perfring/record/read_values.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/tasks.h"
 
 namespace perfring::bench {
 namespace {

@@ -26,6 +26,8 @@
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
+#include "perfring/wait/waiter.h"
 
 namespace perfring::bench {
 namespace {

@@ -1,12 +1,16 @@
 #include "harness/cli/cli_testing.h"
 
+#include <signal.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <ios>
 #include <sstream>
 #include <stdexcept>
 
 #include "harness/program/json.h"
+#include "harness/program/sanitizers.h"
 
 namespace perfring::cli {
 

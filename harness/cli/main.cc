@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "harness/cli/command_line.h"
+#include "harness/program/options.h"
 #include "harness/program/run_program.h"
 
 namespace perfring::cli {

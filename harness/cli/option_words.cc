@@ -1,5 +1,6 @@
 #include "harness/cli/option_words.h"
 
+#include <cstddef>
 #include <string_view>
 
 namespace perfring::cli {

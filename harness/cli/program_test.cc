@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/cli/cli_testing.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
 #include "perfring/version.h"
 

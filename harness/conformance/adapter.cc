@@ -1,12 +1,23 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "harness/conformance/cases/case_producer.h"
+#include "harness/conformance/cases/cases.h"
+#include "harness/conformance/cases/judge.h"
+#include "harness/conformance/cases/vector.h"
 #include "harness/conformance/subjects.h"
 #include "harness/conformance/supervisor/descendants.h"
 #include "harness/program/child_process.h"

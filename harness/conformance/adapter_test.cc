@@ -2,16 +2,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/prctl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/types.h>
 
 #include <bit>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "harness/conformance/cases/case_producer.h"
+#include "harness/conformance/cases/cases.h"
+#include "harness/conformance/cases/judge.h"
+#include "harness/conformance/cases/vector.h"
 #include "harness/conformance/subjects.h"
 #include "harness/program/child_process.h"
 

@@ -3,16 +3,34 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <span>
 #include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "harness/conformance/cases/case_producer.h"
+#include "harness/conformance/cases/cases.h"
+#include "harness/conformance/cases/judge.h"
+#include "harness/conformance/cases/vector.h"
 #include "harness/conformance/subjects.h"
 #include "harness/faults/fault_catalogue.h"
 #include "harness/program/json.h"
+#include "harness/rig/simulated_ring.h"
+#include "harness/script/script.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/reference_drain.h"
 
 namespace perfring::conformance {

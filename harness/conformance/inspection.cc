@@ -5,13 +5,21 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <variant>
 
 #include "harness/kernel/ring_memory.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
+#include "perfring/perf_event.h"
 #include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
 #include "perfring/record/to_string.h"
+#include "perfring/record/view.h"
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
 

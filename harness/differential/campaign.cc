@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "harness/differential/live_reference.h"
 #include "harness/script/script.h"
 #include "perfring/os/syscalls.h"

@@ -6,9 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
 
 #include "harness/differential/reference_kernel.h"
+#include "harness/rig/simulated_kernel.h"
+#include "harness/script/script.h"
 
 namespace perfring::differential {
 namespace {

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,8 +17,13 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/program/checked.h"
+#include "harness/rig/simulated_kernel.h"
+#include "harness/rig/simulated_ring.h"
+#include "harness/script/script.h"
 #include "perfring/os/syscalls.h"
 
 namespace perfring::differential {

@@ -13,7 +13,10 @@
 #include <vector>
 
 #include "harness/differential/reference_kernel.h"
+#include "harness/kernel/perf_event.h"
 #include "harness/live/emitter.h"
+#include "harness/rig/simulated_ring.h"
+#include "harness/script/script.h"
 #include "perfring/os/fd.h"
 
 namespace perfring::differential {

@@ -6,11 +6,16 @@
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
+#include "harness/differential/reference_kernel.h"
 #include "harness/differential/trace.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/live/emitter.h"
 #include "harness/live/require_live_kernel.h"
+#include "harness/script/script.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::differential {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "harness/rig/simulated_kernel.h"
+#include "harness/rig/simulated_ring.h"
 #include "harness/script/script.h"
 
 namespace perfring::differential {

@@ -9,8 +9,10 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "harness/program/numbers.h"
+#include "harness/rig/simulated_kernel.h"
 
 namespace perfring::differential {
 

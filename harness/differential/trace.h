@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/differential/reference_kernel.h"
+#include "harness/rig/simulated_ring.h"
 #include "harness/script/script.h"
 
 namespace perfring::differential {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "harness/faults/fault_catalogue.h"
+#include "harness/oracle/invariant.h"
 
 namespace perfring::faults {
 namespace {

@@ -1,8 +1,10 @@
 // The faults in the kernel.
 
 #include <array>
+#include <span>
 
 #include "harness/faults/fault_catalogue.h"
+#include "harness/oracle/invariant.h"
 
 namespace perfring::faults {
 namespace {

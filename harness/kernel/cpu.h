@@ -3,6 +3,7 @@
 
 #include <linux/perf_event.h>
 #include <linux/types.h>
+#include <time.h>
 
 #include <concepts>
 #include <cstddef>

@@ -1,5 +1,6 @@
 #include "harness/kernel/eventpoll.h"
 
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -11,6 +11,7 @@
 #include <linux/types.h>
 #include <sys/epoll.h>
 
+#include <cstddef>
 #include <list>
 #include <memory>
 #include <span>

@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <set>
+#include <vector>
 
 #include "harness/kernel/kernel_testing.h"
+#include "harness/kernel/perf_event.h"
 
 namespace perfring::kernel {
 namespace {

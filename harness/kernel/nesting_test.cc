@@ -1,13 +1,19 @@
 // Outputs that interrupt one another at every step: exhaustive, three levels deep.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "harness/kernel/kernel_testing.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/kernel/perf_event_array.h"
 
 namespace perfring::kernel {
 namespace {

@@ -1,14 +1,21 @@
 // The map and the helper's return codes: K43 to K45.
 
 #include <gtest/gtest.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
 
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "harness/kernel/kernel_testing.h"
+#include "harness/kernel/perf_event.h"
 #include "harness/kernel/perf_event_array.h"
 #include "harness/kernel/ring_buffer.h"
 

@@ -19,6 +19,7 @@
 #include <expected>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "harness/kernel/cpu.h"

@@ -5,6 +5,7 @@
 // kernel/trace/bpf_trace.c at v6.18.
 
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <linux/types.h>
 
 #include <cerrno>

@@ -13,6 +13,7 @@
 
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/kernel_testing.h"
+#include "harness/kernel/perf_event.h"
 #include "harness/kernel/ring_buffer.h"
 
 namespace perfring::kernel {

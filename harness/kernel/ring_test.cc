@@ -7,13 +7,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "harness/kernel/kernel_testing.h"
+#include "harness/kernel/perf_event.h"
 #include "harness/kernel/ring_buffer.h"
 #include "harness/kernel/ring_memory.h"
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/kernel/kernel_testing.h"
+#include "harness/kernel/perf_event.h"
 
 namespace perfring::kernel {
 namespace {

@@ -1,10 +1,13 @@
 #include "harness/live/bpf_object.h"
 
 #include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <stdio.h>
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "perfring/os/syscalls.h"

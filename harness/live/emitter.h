@@ -9,6 +9,7 @@
 #include <expected>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "harness/live/bpf/emit.h"
 #include "perfring/os/fd.h"

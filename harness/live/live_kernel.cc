@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
+#include <linux/bpf_common.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 #include "harness/live/bpf_object.h"

@@ -1,11 +1,14 @@
 #include "harness/live/live_testing.h"
 
 #include <grp.h>
+#include <linux/bpf_common.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -23,6 +26,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <iterator>
 #include <ostream>
 #include <sstream>
@@ -33,6 +37,8 @@
 #include "harness/program/child_process.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/fd.h"
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array.h"
 
 namespace perfring::live {
 namespace {

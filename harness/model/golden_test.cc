@@ -14,7 +14,9 @@
 #include <string_view>
 
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/trace.h"
 #include "harness/model/hardware/explorer.h"
+#include "harness/model/litmus/memory_model.h"
 #include "harness/model/model_catalogue.h"
 
 namespace perfring::model {

@@ -5,6 +5,7 @@
 // algorithms with known verdicts. Each has its faults and its expected verdict.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <variant>
+
+#include "harness/oracle/payload.h"
+
 namespace perfring::oracle {
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include <linux/perf_event.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "harness/oracle/drain_watch.h"
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
+#include "harness/oracle/payload.h"
 #include "perfring/perf_event.h"
 
 namespace perfring::oracle {

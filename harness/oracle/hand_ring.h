@@ -19,6 +19,8 @@
 #include "harness/oracle/checker.h"
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
+#include "harness/oracle/payload.h"
+#include "perfring/perf_event.h"
 
 namespace perfring::oracle {
 

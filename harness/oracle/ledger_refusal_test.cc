@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
 
 #include "harness/oracle/hand_ring.h"
+#include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
 
 namespace perfring::oracle {

@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "harness/oracle/checker.h"
 #include "harness/oracle/hand_ring.h"
+#include "harness/oracle/invariant.h"
+#include "harness/oracle/ledger.h"
+#include "perfring/perf_event.h"
 
 namespace perfring::oracle {
 namespace {

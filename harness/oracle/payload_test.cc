@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -8,7 +11,9 @@
 
 #include "harness/oracle/checker.h"
 #include "harness/oracle/hand_ring.h"
+#include "harness/oracle/invariant.h"
 #include "harness/oracle/payload.h"
+#include "perfring/perf_event.h"
 
 namespace perfring::oracle {
 namespace {

@@ -1,6 +1,9 @@
 #include "harness/program/child_process.h"
 
 #include <fcntl.h>
+#include <linux/prctl.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,10 +12,12 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <exception>
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "harness/program/checked.h"
 

@@ -4,6 +4,7 @@
 // Command lines, by CLI11: the values that an option accepts, and the wording of refusals. The
 // refusal of a validator is "--option: 'value' is not accepted: give ...".
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <CLI/CLI.hpp>
-
 #include <cstdint>
+
 #include <optional>
 #include <string>
 #include <utility>

@@ -1,6 +1,7 @@
 #include "harness/program/run_program.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>

@@ -1,6 +1,8 @@
 #include "harness/record/field_lookup.h"
 
 #include <fmt/format.h>
+#include <linux/perf_event.h>
+#include <string.h>
 
 #include <algorithm>
 #include <array>

@@ -4,6 +4,8 @@
 // FieldLookup looks up in a record, given as JSON, the value for a field name of `known`
 // (known_fields.h).
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <regex>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/program/json.h"
 #include "harness/record/vectors.h"
 
 namespace perfring::record {

@@ -1,8 +1,10 @@
 #include "harness/record/known_fields.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <regex>
+#include <utility>
 
 #include "harness/record/field_lookup.h"
 

@@ -3,6 +3,7 @@
 
 // Compares the decoded values of a record with the values that are known from another source.
 
+#include <cstddef>
 #include <string>
 #include <vector>
 

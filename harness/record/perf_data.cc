@@ -9,10 +9,15 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <variant>
+
+#include "perfring/record/counts.h"
+#include "perfring/record/uapi.h"
 
 namespace perfring::record {
 namespace {

@@ -24,6 +24,9 @@
 #include <string_view>
 #include <vector>
 
+#include "perfring/perf_event.h"
+#include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
 #include "perfring/record/layouts.h"
 
 namespace perfring::record {

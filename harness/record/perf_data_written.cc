@@ -3,6 +3,7 @@
 // (tools/perf/util/synthetic-events.c at v6.18: perf_event__synthesize_threads(), _modules(),
 // _kernel_mmap()).
 
+#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -10,13 +11,20 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <ios>
+#include <istream>
 #include <map>
+#include <optional>
+#include <span>
 #include <sstream>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 

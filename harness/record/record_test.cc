@@ -2,22 +2,36 @@
 // damaged, anywhere, it returns some result without reading outside the record.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "harness/record/known_fields.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
+#include "perfring/record/counts.h"
+#include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/tasks.h"
 #include "perfring/record/to_string.h"
+#include "perfring/record/view.h"
 #include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {

@@ -2,16 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"
+#include "perfring/perf_event.h"
 #include "perfring/record/fields.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/read_values.h"
+#include "perfring/record/uapi.h"
 
 namespace perfring::record {
 namespace {

@@ -18,6 +18,7 @@
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "perfring/record/decode.h"
+#include "perfring/record/read_values.h"
 
 namespace perfring::record {
 

@@ -1,10 +1,15 @@
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/script/script.h"
 
 namespace perfring::script {

@@ -1,11 +1,21 @@
 // Prints and parses scripts.
 
 #include <fmt/format.h>
+#include <linux/perf_event.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/script/script.h"
 
 namespace perfring::script {

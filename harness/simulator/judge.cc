@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <variant>
 
 #include "harness/oracle/drain_watch.h"
 #include "harness/oracle/payload.h"

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "harness/oracle/checker.h"
@@ -17,6 +18,7 @@
 #include "harness/program/sanitizers.h"
 #include "harness/simulator/random.h"
 #include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
 #include "perfring/perf_event.h"
 
 namespace perfring::simulator {

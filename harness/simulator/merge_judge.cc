@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "harness/oracle/payload.h"
 

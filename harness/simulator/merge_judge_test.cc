@@ -4,16 +4,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/oracle/hand_ring.h"
+#include "harness/oracle/invariant.h"
+#include "harness/oracle/payload.h"
 #include "harness/simulator/judge.h"
+#include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
+#include "perfring/perf_event.h"
 
 namespace perfring::simulator {
 namespace {

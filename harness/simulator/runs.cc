@@ -4,6 +4,7 @@
 #include <bit>
 #include <optional>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/simulator/random.h"
 
 namespace perfring::simulator {

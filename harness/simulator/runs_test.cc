@@ -6,13 +6,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "harness/oracle/invariant.h"
+#include "harness/script/script.h"
 #include "harness/simulator/runs.h"
 #include "harness/simulator/settings.h"
+#include "harness/simulator/simulation.h"
 
 namespace perfring::simulator {
 namespace {

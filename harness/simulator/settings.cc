@@ -7,8 +7,10 @@
 #include <bit>
 #include <cstddef>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/oracle/payload.h"
 #include "harness/program/numbers.h"
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/oracle/checker.h"
+#include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
 #include "harness/simulator/settings.h"
 

@@ -8,12 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "harness/oracle/invariant.h"
 #include "harness/program/sanitizers.h"
 #include "harness/simulator/runs.h"
 

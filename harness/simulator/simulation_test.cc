@@ -1,10 +1,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "harness/oracle/checker.h"
+#include "harness/oracle/invariant.h"
+#include "harness/oracle/ledger.h"
+#include "harness/simulator/settings.h"
 #include "harness/simulator/simulation.h"
 #include "harness/simulator/world.h"
 

@@ -1,13 +1,17 @@
 #ifndef HARNESS_STRESS_SLEEPERS_H_
 #define HARNESS_STRESS_SLEEPERS_H_
 
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <future>
 #include <list>
@@ -17,11 +21,16 @@
 #include <vector>
 
 #include "harness/faults/loop_faults.h"
+#include "harness/kernel/cpu.h"
 #include "harness/kernel/eventpoll.h"
+#include "harness/oracle/invariant.h"
+#include "harness/oracle/ledger.h"
+#include "harness/oracle/payload.h"
 #include "harness/program/checked.h"
 #include "harness/stress/run.h"
 #include "harness/stress/stress_consumer.h"
 #include "harness/stress/stress_producer.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::stress {
 

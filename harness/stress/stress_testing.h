@@ -6,6 +6,9 @@
 #include <cstddef>
 
 #include "harness/faults/ring_wrappers.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
 #include "perfring/ring/ring.h"
 
 namespace perfring::stress {

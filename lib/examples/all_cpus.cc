@@ -2,9 +2,11 @@
 #include <sys/epoll.h>
 
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 #include <vector>
 
 #include "perfring/perfring.h"

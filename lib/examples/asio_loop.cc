@@ -3,10 +3,16 @@
 // and this one has it.
 #include "perfring/rings/ring_set.h"
 
+#include <unistd.h>
+
 #include <boost/asio.hpp>
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <functional>
+#include <string>
+
+#include "perfring/merge/key_at.h"
 
 using namespace perfring;
 using boost::asio::posix::stream_descriptor;

@@ -4,9 +4,14 @@
 #include <poll.h>
 
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/record/sample.h"
 #include "perfring/sampler/sampler.h"
+#include "perfring/wait/waiter.h"
 
 using namespace perfring;
 

@@ -1,8 +1,13 @@
 // Counts events of the processor, of its caches and a raw one as a group, each with a fallback; and
 // an event of a PMU of the whole machine, by its sysfs name.   usage: counters
+#include <linux/perf_event.h>
+
 #include <cinttypes>
 #include <cstdio>
+#include <string>
 
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
 #include "perfring/sampler/group.h"
 
 using namespace perfring;

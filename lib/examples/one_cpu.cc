@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 

@@ -4,10 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 
+#include "perfring/merge/key_at.h"
+#include "perfring/merge/merge.h"
+#include "perfring/perf_event_array.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
 
 using namespace perfring;
 

@@ -1,9 +1,18 @@
 // Page faults of this thread, with their addresses; and its context switches.   usage: page_faults
+#include <linux/perf_event.h>
+
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <variant>
 
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/tasks.h"
 #include "perfring/sampler/sampler.h"
+#include "perfring/wait/waiter.h"
 
 using namespace perfring;
 

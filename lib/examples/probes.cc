@@ -1,9 +1,17 @@
 // A kernel function and its return, by kprobes; a library's function by a uprobe and a uretprobe.
 // usage: probes FUNCTION PATH SYMBOL COMMAND...
+#include <chrono>
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
+#include <string>
+#include <variant>
 
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/record/sample.h"
 #include "perfring/sampler/sampler.h"
+#include "perfring/wait/waiter.h"
 
 using namespace perfring;
 

@@ -1,9 +1,20 @@
 // Callchains of a command and the processes that it starts, 99 a second; by the processor's cycles,
 // or by a clock if it has no counters.   usage: profile COMMAND...
-#include <cinttypes>
-#include <cstdio>
+#include <linux/perf_event.h>
 
+#include <chrono>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <variant>
+
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/record/mappings.h"
+#include "perfring/record/sample.h"
 #include "perfring/sampler/sampler.h"
+#include "perfring/wait/waiter.h"
 
 using namespace perfring;
 

@@ -1,8 +1,13 @@
 // perfring::Ring alone, in C++20, over memory of your own: anything that has the layout of a perf
 // ring, such as a file, another process's shared memory, or an array.
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
+#include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
 
 using namespace perfring;

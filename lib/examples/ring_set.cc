@@ -1,9 +1,13 @@
 // Drains all CPUs until SIGINT or SIGTERM, and prints the counts.   usage: ring_set PIN
 #include "perfring/rings/ring_set.h"
 
+#include <chrono>
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
+#include <variant>
+
+#include "perfring/perf_event.h"
 
 using namespace perfring;
 

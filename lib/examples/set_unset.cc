@@ -2,6 +2,7 @@
 // last drain, so that nothing is left in it: aya's later API.   usage: set_unset PIN CPU
 #include <poll.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <variant>

@@ -1,6 +1,7 @@
 // Takes at most three events at a time: other work gets its turn.   usage: stop_early PIN CPU
 #include <poll.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,11 +1,17 @@
 // A tracepoint on all CPUs in the order of time, with its fields by name and type.
 // usage: tracepoint SECONDS
+#include <chrono>
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <variant>
 
+#include "perfring/event/event.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/record/sample.h"
 #include "perfring/sampler/sampler.h"
+#include "perfring/wait/waiter.h"
 
 using namespace perfring;
 

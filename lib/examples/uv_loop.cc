@@ -1,10 +1,18 @@
 // All CPUs, in the order of their keys, in a libuv loop.   usage: uv_loop PIN SECONDS
 #include <uv.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cinttypes>
+#include <cstdint>
+#include <cstdio>
 #include <string>
 
+#include "perfring/merge/key_at.h"
+#include "perfring/merge/merge.h"
+#include "perfring/perf_event_array.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
 
 using namespace perfring;
 static void print(std::uint32_t cpu, const Ordered& event) {

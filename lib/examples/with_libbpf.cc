@@ -2,8 +2,13 @@
 // programs have been started.   usage: with_libbpf execs.bpf.o
 #include <bpf/libbpf.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <optional>
+#include <variant>
 
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array.h"
 #include "perfring/rings/ring_set.h"
 using namespace perfring;
 

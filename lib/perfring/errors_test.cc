@@ -6,12 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "perfring/os/cpus.h"
+#include "perfring/perf_buffer_error.h"
+#include "perfring/perf_event_array_error.h"
 #include "perfring/perfring.h"
 #include "perfring/testing/fake_kernel.h"
 

@@ -1,19 +1,30 @@
 // Built with -fno-exceptions and -fno-rtti, as are the library's own sources here (see
 // BUILD.bazel): all of the library can be used. headers_test.sh builds this program with libc++.
 
+#include <linux/perf_event.h>
+
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <variant>
 
+#include "perfring/event/event.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
 #include "perfring/perfring.h"
+#include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
 #include "perfring/record/layouts.h"
+#include "perfring/record/tasks.h"
 #include "perfring/record/to_string.h"
 #include "perfring/record/whole.h"
 #include "perfring/rings/ring_set.h"
 #include "perfring/sampler/group.h"
 #include "perfring/sampler/sampler.h"
+#include "perfring/wait/waiter.h"
 
 #if (defined(__cpp_exceptions) || defined(__cpp_rtti)) && !defined(_LIBCPP_VERSION)
 int main() {

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <ctime>
+#include <system_error>
 #include <utility>
 
 #include "perfring/os/syscalls.h"

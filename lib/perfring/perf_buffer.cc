@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <charconv>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "perfring/os/cpus.h"

@@ -16,6 +16,7 @@
 #include "perfring/export.h"
 #include "perfring/output_event.h"
 #include "perfring/perf_buffer_error.h"
+#include "perfring/ring/callback.h"
 #include "perfring/ring/ring.h"
 
 namespace perfring {

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <unistd.h>
 #include <bit>
@@ -15,7 +16,10 @@
 #include <thread>
 #include <utility>
 
+#include "perfring/control_flow.h"
 #include "perfring/perf_buffer.h"
+#include "perfring/perf_buffer_error.h"
+#include "perfring/perf_event.h"
 #include "perfring/testing/fake_kernel.h"
 
 namespace perfring {

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <unistd.h>
 
 #include <bit>
@@ -17,8 +18,12 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <variant>
 
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/testing/fake_kernel.h"
 
 namespace perfring {

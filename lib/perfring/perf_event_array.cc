@@ -4,9 +4,12 @@
 
 #include <cerrno>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <variant>
 
 #include "perfring/os/syscalls.h"
+#include "perfring/perf_buffer_error.h"
 #include "perfring/perf_event_array_error.h"
 
 namespace perfring {

@@ -14,6 +14,7 @@
 #include "perfring/export.h"
 #include "perfring/os/fd.h"
 #include "perfring/perf_buffer.h"
+#include "perfring/perf_buffer_error.h"
 #include "perfring/perf_event_array_error.h"
 
 namespace perfring {

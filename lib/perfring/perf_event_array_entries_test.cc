@@ -20,7 +20,11 @@
 #include <utility>
 #include <variant>
 
+#include "perfring/perf_buffer.h"
+#include "perfring/perf_buffer_error.h"
+#include "perfring/perf_event.h"
 #include "perfring/perf_event_array.h"
+#include "perfring/perf_event_array_error.h"
 #include "perfring/testing/fake_kernel.h"
 
 namespace perfring {

@@ -6,8 +6,11 @@
 
 #include <cerrno>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "perfring/perf_buffer_error.h"
+#include "perfring/perf_event_array_error.h"
 #include "perfring/perfring.h"
 #include "perfring/testing/fake_kernel.h"
 

@@ -5,10 +5,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <expected>
 #include <optional>
 #include <span>
@@ -18,6 +22,8 @@
 #include <utility>
 #include <variant>
 
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/testing/fake_kernel.h"
 
 namespace perfring {

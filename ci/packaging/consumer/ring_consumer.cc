@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
 
 int main() {

@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/cli/check/check.h"
+#include "harness/model/engine/explorer.h"
+#include "harness/model/engine/program.h"
 #include "harness/model/hardware/explorer.h"
+#include "harness/model/litmus/memory_model.h"
+#include "harness/model/model_catalogue.h"
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
 
 #include "harness/cli/check/check.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/usage_error.h"
 #include "harness/model/hardware/explorer.h"
+#include "harness/model/litmus/memory_model.h"
 #include "harness/model/model_catalogue.h"
 
 namespace perfring::cli {

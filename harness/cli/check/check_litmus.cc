@@ -3,17 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/cli/check/check.h"
 #include "harness/cli/check/check_litmus.h"
+#include "harness/model/engine/explorer.h"
+#include "harness/model/engine/usage_error.h"
+#include "harness/model/hardware/explorer.h"
 #include "harness/model/hardware/litmus_machine.h"
 #include "harness/model/litmus/litmus.h"
+#include "harness/model/litmus/memory_model.h"
+#include "harness/model/litmus/text.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::cli {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <cstddef>
+#include <string_view>
 
 #include <algorithm>
 #include <cstdint>

@@ -5,17 +5,24 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <expected>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "harness/cli/check/check.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/trace.h"
+#include "harness/model/litmus/memory_model.h"
+#include "harness/model/model_catalogue.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
 #include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::cli {
 namespace {

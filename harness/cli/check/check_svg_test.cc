@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "harness/cli/cli_testing.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

@@ -3,13 +3,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/check/check.h"
 #include "harness/cli/check/check_litmus.h"
 #include "harness/cli/cli_testing.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/hardware/litmus_machine.h"
+#include "harness/model/litmus/litmus.h"
+#include "harness/model/litmus/memory_model.h"
+#include "harness/model/model_catalogue.h"
+#include "harness/program/child_process.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::cli {
 namespace {

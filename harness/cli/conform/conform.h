@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/conformance/cases/cases.h"
 #include "harness/conformance/cases/judge.h"
 #include "harness/program/verdict.h"
 

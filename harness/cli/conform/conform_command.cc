@@ -4,20 +4,28 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <expected>
 #include <functional>
+#include <map>
 #include <ranges>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/conform/conform.h"
+#include "harness/conformance/cases/cases.h"
+#include "harness/conformance/cases/judge.h"
 #include "harness/conformance/cases/vector.h"
 #include "harness/conformance/subjects.h"
 #include "harness/program/console.h"
 #include "harness/program/options.h"
 #include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
+#include "harness/program/verdict.h"
+#include "harness/script/script.h"
 
 namespace perfring::cli {
 namespace {

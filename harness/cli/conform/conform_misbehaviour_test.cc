@@ -4,10 +4,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "harness/cli/cli_testing.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

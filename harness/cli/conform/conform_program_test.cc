@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "harness/cli/cli_testing.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

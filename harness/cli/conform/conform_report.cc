@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "harness/cli/conform/conform.h"
+#include "harness/conformance/cases/cases.h"
+#include "harness/conformance/cases/judge.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::cli {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/live/bpf/generator.h"
 #include "harness/program/numbers.h"
 #include "harness/program/options.h"
 #include "perfring/os/cpus.h"

@@ -18,10 +18,15 @@
 #include "harness/live/live_kernel.h"
 #include "harness/oracle/invariant.h"
 #include "harness/program/numbers.h"
+#include "perfring/merge/key_at.h"
+#include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
+#include "perfring/wait/waiter.h"
 
 namespace perfring::cli {
 namespace {

@@ -1,8 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "harness/cli/demo/live.h"
 #include "harness/program/json.h"
+#include "harness/program/verdict.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::cli {

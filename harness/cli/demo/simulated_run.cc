@@ -1,7 +1,10 @@
 // The demonstration on the simulated kernel.
 
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,25 +14,31 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <expected>
+#include <functional>
 #include <future>
 #include <span>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "harness/cli/demo/live.h"
 #include "harness/cli/demo/producer_thread.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"
 #include "harness/kernel/perf_event_array.h"
+#include "harness/live/generator.h"
 #include "harness/oracle/checker.h"
+#include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
 #include "harness/oracle/payload.h"
 #include "harness/program/checked.h"
 #include "harness/program/run_program.h"
 #include "harness/rig/simulated_ring.h"
 #include "harness/rig/watched_cpu.h"
+#include "harness/script/script.h"
 #include "perfring/os/fd.h"
 #include "perfring/perfring.h"
 

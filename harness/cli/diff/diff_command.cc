@@ -11,6 +11,7 @@
 #include <cstring>
 #include <expected>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -21,7 +22,9 @@
 #include "harness/cli/diff/diff.h"
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"
+#include "harness/differential/reference_kernel.h"
 #include "harness/differential/trace.h"
+#include "harness/live/emitter.h"
 #include "harness/live/live_kernel.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
@@ -29,6 +32,7 @@
 #include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
+#include "harness/script/script.h"
 #include "perfring/os/cpus.h"
 
 namespace perfring::cli {

@@ -5,15 +5,25 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "harness/cli/faults/faults.h"
+#include "harness/differential/reference_kernel.h"
 #include "harness/differential/trace.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/model/model_catalogue.h"
+#include "harness/oracle/invariant.h"
 #include "harness/program/sanitizers.h"
 #include "harness/rig/script_faults.h"
 #include "harness/simulator/runs.h"
+#include "harness/simulator/simulation.h"
 #include "harness/simulator/simulation_faults.h"
+#include "harness/stress/run.h"
 #include "harness/stress/stress_faults.h"
 
 namespace perfring::cli {

@@ -3,18 +3,31 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <exception>
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "harness/cli/faults/faults.h"
+#include "harness/faults/fault_catalogue.h"
+#include "harness/oracle/invariant.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/run_program.h"

@@ -5,12 +5,16 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/cli_testing.h"
 #include "harness/cli/faults/faults.h"
 #include "harness/faults/fault_catalogue.h"
+#include "harness/oracle/invariant.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::cli {
 namespace {

@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "harness/cli/faults/faults.h"
 #include "harness/faults/fault_catalogue.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
+#include "harness/program/verdict.h"
 
 namespace perfring::cli {
 namespace {

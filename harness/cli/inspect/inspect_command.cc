@@ -1,6 +1,7 @@
 // `perfring inspect`.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <expected>

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "harness/cli/cli_testing.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
 
 namespace perfring::cli {

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +24,10 @@
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 #include "harness/script/script.h"
+#include "perfring/record/decode.h"
 #include "perfring/record/fields.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/read_values.h"
 #include "perfring/record/to_string.h"
 
 namespace perfring::cli {

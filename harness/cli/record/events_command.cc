@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 #include <fnmatch.h>
+#include <linux/perf_event.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/record/record.h"
@@ -14,6 +20,9 @@
 #include "harness/record/vectors.h"
 #include "perfring/event/diagnosis/check.h"
 #include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
 
 namespace perfring::cli {
 namespace {

@@ -17,6 +17,7 @@
 
 #include "harness/cli/cli_testing.h"
 #include "harness/cli/record/perf_words.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"

@@ -2,16 +2,22 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/option_words.h"
@@ -24,9 +30,13 @@
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/process.h"
 #include "perfring/sampler/sampler.h"
+#include "perfring/wait/waiter.h"
 
 namespace perfring::cli {
 namespace {

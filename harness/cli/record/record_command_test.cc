@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,13 +20,19 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <ios>
+#include <map>
 #include <sstream>
 #include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "harness/cli/cli_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
 #include "harness/program/sanitizers.h"
+#include "perfring/os/process.h"
 
 namespace perfring::cli {
 namespace {

@@ -4,16 +4,21 @@
 // The destination of the records from `perfring record`.
 
 #include <fmt/format.h>
+#include <linux/perf_event.h>
 #include <poll.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <variant>
 #include <vector>
 
 #include "harness/cli/record/record.h"
@@ -22,6 +27,10 @@
 #include "harness/program/output_file.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
+#include "perfring/record/decode.h"
+#include "perfring/record/mappings.h"
 #include "perfring/record/to_string.h"
 #include "perfring/sampler/sampler.h"
 

@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
 #include "harness/cli/sim/sim.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
@@ -11,6 +17,8 @@
 #include "harness/rig/script_faults.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
+#include "harness/simulator/runs.h"
+#include "harness/simulator/simulation.h"
 
 namespace perfring::cli {
 

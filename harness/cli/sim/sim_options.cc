@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
+#include <cstddef>
+#include <span>
 
 #include <algorithm>
 #include <filesystem>

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <variant>
+
+#include "harness/faults/fault_catalogue.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"

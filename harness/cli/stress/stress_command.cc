@@ -1,6 +1,9 @@
 // `perfring stress`.
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,14 +12,18 @@
 #include <cmath>
 #include <csignal>
 #include <ctime>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "harness/cli/stress/stress.h"
+#include "harness/faults/fault_catalogue.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "harness/stress/processes.h"
+#include "harness/stress/run.h"
 #include "harness/stress/sleepers.h"
 #include "harness/stress/stress_faults.h"
 #include "harness/stress/threads.h"

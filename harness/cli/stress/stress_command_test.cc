@@ -4,15 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/cli_testing.h"
 #include "harness/cli/stress/stress.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/verdict.h"
+#include "harness/stress/run.h"
 #include "perfring/version.h"
 
 namespace perfring::cli {

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
 
 #include <algorithm>
 #include <vector>
 
+#include "harness/faults/fault_catalogue.h"
 #include "harness/program/json.h"
 #include "harness/program/options.h"
 #include "harness/program/run_program.h"

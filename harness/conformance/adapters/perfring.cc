@@ -4,6 +4,7 @@
 // events that wake for each record, or by a watermark. This program opens other events itself, and
 // reads them with a Cursor and record::decode().
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -12,14 +13,22 @@
 #include <array>
 #include <cinttypes>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/perfring.h"
 #include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/sample.h"
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
 using namespace perfring;

@@ -1,5 +1,7 @@
 #include "harness/conformance/cases/case_producer.h"
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -7,7 +9,9 @@
 #include <iterator>
 #include <stdexcept>
 #include <utility>
+#include <variant>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/kernel/perf_event_array.h"
 
 namespace perfring::conformance {

@@ -16,6 +16,7 @@
 #include "harness/conformance/cases/cases.h"
 #include "harness/kernel/cpu.h"
 #include "harness/rig/simulated_ring.h"
+#include "harness/script/script.h"
 
 namespace perfring::conformance {
 

@@ -1,10 +1,14 @@
 #include "harness/conformance/cases/judge.h"
 
 #include <fmt/format.h>
+#include <linux/prctl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 #include "harness/program/console.h"
 

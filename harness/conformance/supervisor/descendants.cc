@@ -1,5 +1,7 @@
 #include "harness/conformance/supervisor/descendants.h"
 
+#include <linux/prctl.h>
+#include <signal.h>
 #include <sys/prctl.h>
 
 #include <cerrno>

@@ -2,17 +2,25 @@
 // gdb is installed, the calls that led to it.
 
 #include <fmt/format.h>
+#include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/types.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <ios>
 #include <ranges>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/conformance/supervisor/traced_process.h"
 #include "harness/program/child_process.h"

@@ -4,8 +4,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -16,6 +19,11 @@
 #include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
+#include "perfring/os/fd.h"
 #include "perfring/sampler/group.h"
 #include "perfring/sampler/sampler.h"
 

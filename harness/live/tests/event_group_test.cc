@@ -2,13 +2,16 @@
 // others. perf_stat_test.cc compares the counts of a command with perf stat's.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "harness/live/emitter.h"
@@ -16,6 +19,10 @@
 #include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/sanitizers.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/os/fd.h"
+#include "perfring/record/sample.h"
 #include "perfring/sampler/group.h"
 #include "perfring/sampler/sampler.h"
 

@@ -2,6 +2,8 @@
 // event_callers_test.cc and event_sources_test.cc.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <linux/prctl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -11,20 +13,27 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "harness/live/event_testing.h"
 #include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
+#include "perfring/record/sample.h"
 #include "perfring/sampler/sampler.h"
 
 namespace perfring::event {

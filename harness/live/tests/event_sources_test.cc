@@ -4,20 +4,29 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "harness/live/event_testing.h"
 #include "harness/live/live_testing.h"
 #include "harness/program/sanitizers.h"
+#include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
+#include "perfring/os/fd.h"
 #include "perfring/sampler/group.h"
 #include "perfring/sampler/sampler.h"
 

@@ -6,6 +6,10 @@
 #include <initializer_list>
 
 #include "harness/live/live_testing.h"
+#include "perfring/control_flow.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array.h"
 
 namespace perfring::live {
 namespace {

@@ -20,16 +20,26 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "harness/live/bpf/late.h"
 #include "harness/live/bpf/nested_object.h"
 #include "harness/live/bpf_object.h"
+#include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
 #include "harness/live/sorted_lateness.h"
+#include "perfring/merge/key_at.h"
+#include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
 #include "perfring/os/cpus.h"
+#include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
 
 namespace perfring::live {
 namespace {

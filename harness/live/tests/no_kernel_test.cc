@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "harness/live/bpf/generator.h"
 #include "harness/live/generator.h"
 #include "harness/live/live_kernel.h"
 #include "harness/live/sorted_lateness.h"
+#include "perfring/perf_event.h"
 
 namespace perfring::live {
 namespace {

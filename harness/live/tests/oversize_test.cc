@@ -3,13 +3,17 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <random>
 
+#include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_event.h"
 
 namespace perfring::live {
 namespace {

@@ -9,14 +9,24 @@
 
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "harness/live/live_testing.h"
 #include "perfring/os/cpus.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_buffer.h"
+#include "perfring/perf_buffer_error.h"
 
 namespace perfring::live {
 namespace {

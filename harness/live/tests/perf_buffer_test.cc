@@ -18,7 +18,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
+#include "perfring/control_flow.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array.h"
 
 namespace perfring::live {
 namespace {

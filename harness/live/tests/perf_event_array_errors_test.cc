@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
+#include <linux/bpf_common.h>
 #include <linux/btf.h>
 #include <linux/perf_event.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -18,9 +20,13 @@
 
 #include <gmock/gmock.h>
 
+#include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
+#include "perfring/perf_buffer_error.h"
+#include "perfring/perf_event_array.h"
+#include "perfring/perf_event_array_error.h"
 
 namespace perfring::live {
 namespace {

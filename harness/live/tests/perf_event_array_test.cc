@@ -7,16 +7,24 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
 #include "perfring/os/cpus.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_buffer.h"
 #include "perfring/perf_event_array.h"
+#include "perfring/perf_event_array_error.h"
 
 namespace perfring::live {
 namespace {

@@ -11,7 +11,10 @@
 #include "harness/live/event_testing.h"
 #include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
 #include "perfring/sampler/group.h"
+#include "perfring/sampler/sampler.h"
 
 namespace perfring::event {
 namespace {

@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,12 +18,19 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
+#include "perfring/merge/key_at.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_event.h"
+#include "perfring/wait/wakeups.h"
 
 namespace perfring::live {
 namespace {

@@ -7,10 +7,18 @@
 #include <initializer_list>
 #include <limits>
 #include <set>
+#include <string>
+#include <system_error>
+#include <variant>
 #include <vector>
 
 #include "harness/kernel/known_sizes.h"
 #include "harness/live/live_testing.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_buffer.h"
+#include "perfring/perf_buffer_error.h"
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array.h"
 
 namespace perfring::live {
 namespace {

@@ -5,13 +5,18 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "harness/live/live_testing.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_event.h"
 #include "perfring/snapshot/overwritable_ring.h"
+#include "perfring/snapshot/snapshot.h"
 
 namespace perfring::live {
 namespace {

@@ -1,5 +1,6 @@
 // Waiter on the kernel's events: right in each row of W22, alone and inside another loop.
 
+#include <linux/io_uring.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -12,9 +13,14 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "harness/live/live_testing.h"
 #include "harness/live/uring.h"
+#include "perfring/os/fd.h"
+#include "perfring/os/syscalls.h"
+#include "perfring/perf_buffer.h"
+#include "perfring/perf_event_array.h"
 #include "perfring/wait/waiter.h"
 
 namespace perfring::live {

@@ -2,20 +2,28 @@
 // one that arrives after it (B), and whether it reports again while the record is unread.
 
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <ctime>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
 #include "harness/live/uring.h"
+#include "perfring/os/fd.h"
 
 namespace perfring::live {
 namespace {

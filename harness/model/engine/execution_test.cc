@@ -3,13 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/model/engine/execution.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/engine/step.h"
+#include "harness/model/engine/trace.h"
 
 namespace perfring::model {
 namespace {

@@ -2,11 +2,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "harness/model/engine/execution.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/engine/trace.h"
 
 namespace perfring::model {
 

@@ -11,6 +11,7 @@
 #include "harness/model/engine/limits.h"
 #include "harness/model/engine/rc11.h"
 #include "harness/model/engine/state_key.h"
+#include "harness/model/engine/step.h"
 #include "harness/model/engine/thread_tree.h"
 #include "harness/program/numbers.h"
 

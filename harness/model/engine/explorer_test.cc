@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "harness/model/engine/usage_error.h"
+
 namespace perfring::model {
 namespace {
 

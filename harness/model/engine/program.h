@@ -5,12 +5,14 @@
 // a thread reads must be its own or constant, because its code is run many times.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/model/engine/step.h"

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
+
+#include "harness/model/engine/step.h"
 
 namespace perfring::model {
 namespace {

@@ -19,6 +19,7 @@
 // them and one of them is not atomic; a race is an error. Beyond RC11, smp_wmb() is a release fence
 // that passes on only the thread's own earlier stores, not its other events or its knowledge.
 
+#include <cstddef>
 #include <vector>
 
 #include "harness/model/engine/execution.h"

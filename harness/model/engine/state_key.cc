@@ -1,8 +1,11 @@
 #include "harness/model/engine/state_key.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
+
+#include "harness/model/engine/step.h"
 
 namespace perfring::model {
 namespace {

@@ -1,6 +1,7 @@
 #ifndef HARNESS_MODEL_ENGINE_STATE_KEY_H_
 #define HARNESS_MODEL_ENGINE_STATE_KEY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -9,6 +9,7 @@
 // fiber; for another value, the code runs again from its beginning with the values that lead there.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "harness/model/engine/trace.h"
 

@@ -5,7 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <set>
+#include <string>
+
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/engine/step.h"
 #include "harness/model/engine/trace.h"
 #include "harness/model/engine/trace_dot_testing.h"
 

@@ -4,10 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
+#include "harness/model/engine/explorer.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/engine/trace.h"
 #include "harness/model/hardware/explorer.h"
+#include "harness/model/hardware/order.h"
+#include "harness/model/litmus/memory_model.h"
 
 namespace perfring::model {
 namespace {

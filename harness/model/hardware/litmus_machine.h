@@ -10,7 +10,10 @@
 
 #include "harness/model/engine/explorer.h"
 #include "harness/model/hardware/explorer.h"
+#include "harness/model/hardware/graph.h"
 #include "harness/model/litmus/litmus.h"
+#include "harness/model/litmus/memory_model.h"
+#include "harness/model/litmus/text.h"
 
 namespace perfring::model {
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/model/engine/execution.h"
 #include "harness/model/engine/explorer.h"
 #include "harness/model/engine/program.h"
 #include "harness/model/litmus/memory_model.h"

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <istream>
 #include <set>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/model/engine/usage_error.h"

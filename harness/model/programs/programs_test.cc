@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/trace.h"
 #include "harness/model/programs/programs.h"
 
 namespace perfring::model {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 
 #include "harness/model/engine/trace.h"
+#include "harness/oracle/invariant.h"
 
 namespace perfring::model {
 

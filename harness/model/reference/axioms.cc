@@ -1,5 +1,7 @@
 #include "harness/model/reference/axioms.h"
 
+#include <cstddef>
+
 #include "harness/model/engine/usage_error.h"
 
 namespace perfring::model::reference {

@@ -5,6 +5,7 @@
 // executions that they judge. path.cc computes the paths of a thread by itself, one for each
 // sequence of values that its reads may return; a candidate combines one path of each thread.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>

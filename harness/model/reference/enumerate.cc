@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "harness/model/engine/usage_error.h"
+#include "harness/model/reference/axioms.h"
+#include "harness/model/reference/relation.h"
 
 namespace perfring::model::reference {
 namespace {

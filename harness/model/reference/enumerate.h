@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "harness/model/litmus/memory_model.h"
 #include "harness/model/litmus/text.h"
 #include "harness/model/reference/axioms.h"
 

@@ -1,6 +1,7 @@
 #include "harness/model/reference/axioms.h"
 
 #include <cstddef>
+#include <iterator>
 #include <string>
 
 #include "harness/model/engine/usage_error.h"

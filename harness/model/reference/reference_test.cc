@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <fstream>
 #include <sstream>
 #include <vector>
 
 #include "harness/model/litmus/litmus.h"
+#include "harness/model/litmus/memory_model.h"
+#include "harness/model/litmus/text.h"
 #include "harness/model/reference/enumerate.h"
 
 namespace perfring::model::reference {

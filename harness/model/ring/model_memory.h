@@ -12,6 +12,7 @@
 #include <linux/perf_event.h>
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "harness/kernel/cpu.h"
 #include "harness/kernel/perf_event.h"
 #include "harness/model/engine/program.h"
+#include "harness/model/engine/step.h"
 #include "harness/oracle/invariant.h"
 #include "perfring/ring/memory.h"
 

@@ -4,16 +4,24 @@
 // The consumer of ring_program.h: lib's Ring, and checks of every event that it delivers. The
 // message of a check begins with the name of its invariant.
 
+#include <linux/perf_event.h>
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "harness/kernel/perf_event.h"
 #include "harness/model/engine/program.h"
 #include "harness/model/ring/model_memory.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 
 namespace perfring::model {

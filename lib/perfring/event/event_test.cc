@@ -1,6 +1,7 @@
 // Events as values, and their names.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,6 +16,7 @@
 
 #include "perfring/event/event.h"
 #include "perfring/event/request.h"
+#include "perfring/event/system.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 

@@ -1,12 +1,23 @@
 // Events by their names on the command line, in tracefs and in sysfs.
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "perfring/event/event.h"
+#include "perfring/event/system.h"
 
 namespace perfring::event {
 namespace {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@
 
 #include "perfring/event/diagnosis/check.h"
 #include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
 #include "perfring/event/tracepoint_fields.h"
 #include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"

@@ -1,5 +1,6 @@
 #include "perfring/event/request.h"
 
+#include <linux/perf_event.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -44,6 +44,7 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perfring/event/event.h"

@@ -1,6 +1,8 @@
 // The events opened for a request, and requests that the types allow but nobody intends.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <sched.h>
 
 #include <unistd.h>
 
@@ -15,7 +17,9 @@
 #include <vector>
 
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/event.h"
 #include "perfring/event/request.h"
+#include "perfring/event/system.h"
 #include "perfring/event/tracepoint_fields.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_kernel.h"

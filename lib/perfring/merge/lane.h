@@ -21,13 +21,13 @@
 // tail_ and end_ are positions, at_ and stop_ are addresses. release() moves data_tail to the
 // oldest record that is still in window_ (or to at_, if window_ is empty).
 
+#include <linux/perf_event.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <variant>
-
-#include <linux/perf_event.h>
 
 #include "perfring/merge/look_clock.h"
 #include "perfring/merge/lost_keys.h"

@@ -18,6 +18,7 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
+#include "perfring/ring/wire.h"
 
 namespace perfring::internal {
 

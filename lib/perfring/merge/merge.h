@@ -98,6 +98,7 @@
 #include "perfring/merge/look_clock.h"
 #include "perfring/merge/loser_tree.h"
 #include "perfring/merge/slack.h"
+#include "perfring/merge/window.h"
 #include "perfring/perf_event.h"
 #include "perfring/ring/callback.h"
 #include "perfring/ring/default_memory.h"

@@ -12,6 +12,9 @@
 
 #include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
+#include "perfring/testing/copied_events.h"
+#include "perfring/testing/fake_ring.h"
 #include "perfring/testing/rings.h"
 
 namespace perfring {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -9,8 +10,11 @@
 #include <stdexcept>
 #include <vector>
 
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
+#include "perfring/testing/fake_ring.h"
 #include "perfring/testing/rings.h"
 
 namespace {

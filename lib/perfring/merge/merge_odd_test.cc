@@ -2,14 +2,21 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/loser_tree.h"
 #include "perfring/merge/merge.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/testing/copied_events.h"
+#include "perfring/testing/fake_ring.h"
 #include "perfring/testing/rings.h"
 
 namespace perfring {

@@ -5,10 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
 
+#include "perfring/merge/key_at.h"
+#include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/rings.h"
 
 namespace perfring {

@@ -1,6 +1,7 @@
 #include "perfring/os/cpus.h"
 
 #include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
+#include <utility>
 
 #include "perfring/os/fd.h"
 

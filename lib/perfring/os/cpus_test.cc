@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <ios>
 #include <span>
 #include <string>
 #include <system_error>

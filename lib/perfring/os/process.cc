@@ -1,7 +1,9 @@
 #include "perfring/os/process.h"
 
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,6 +13,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <expected>
+#include <system_error>
 #include <utility>
 
 namespace perfring::os {

@@ -10,7 +10,7 @@
 // Lifetime: a pointer must be valid until the call returns. Threads: any, concurrently.
 
 #include <linux/bpf.h>
-#include <sys/types.h>  // clockid_t
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,11 +9,12 @@
 // decode() constructs these views.
 // T: measured facts, in the project's harness/RECORD_FACTS.md.
 
+#include <linux/perf_event.h>
+
 #include <cstddef>
 #include <cstdint>
 
-#include <linux/perf_event.h>
-
+#include "perfring/record/bytes.h"
 #include "perfring/record/callchain.h"
 #include "perfring/record/read_values.h"
 #include "perfring/record/view.h"

@@ -20,11 +20,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <variant>
 
 #include <linux/perf_event.h>
 
 #include "perfring/perf_event.h"
+#include "perfring/record/bytes.h"
 #include "perfring/record/counts.h"
 #include "perfring/record/layout.h"
 #include "perfring/record/mappings.h"

@@ -2,16 +2,28 @@
 // straddles the ring's end. Layouts: several events in one ring (R12). Bytes that change meanwhile.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <thread>
+#include <variant>
 #include <vector>
 
+#include "perfring/record/counts.h"
+#include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
 #include "perfring/record/layouts.h"
+#include "perfring/record/mappings.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/tasks.h"
 #include "perfring/record/to_string.h"
+#include "perfring/record/view.h"
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/testing/fake_ring.h"

@@ -1,8 +1,19 @@
 #include "perfring/record/fields.h"
 
+#include <linux/perf_event.h>
+
+#include <cstddef>
 #include <optional>
 #include <type_traits>
 #include <variant>
+
+#include "perfring/record/bytes.h"
+#include "perfring/record/counts.h"
+#include "perfring/record/mappings.h"
+#include "perfring/record/read_values.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/tasks.h"
+#include "perfring/record/view.h"
 
 namespace perfring::record {
 

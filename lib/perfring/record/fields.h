@@ -7,13 +7,19 @@
 // visit_fields(): passes every field of a record to a visitor, by its name in the uapi and in the
 // record's order, for printers and for comparisons.
 
+#include <linux/perf_event.h>
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "perfring/export.h"
 #include "perfring/perf_event.h"
+#include "perfring/record/bytes.h"
+#include "perfring/record/callchain.h"
 #include "perfring/record/decode.h"
+#include "perfring/record/read_values.h"
+#include "perfring/record/sample.h"
 
 namespace perfring::record {
 

@@ -11,16 +11,21 @@
 // R: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <variant>
 
 #include <linux/perf_event.h>
 
 #include "perfring/perf_event.h"
+#include "perfring/record/bytes.h"
 #include "perfring/record/decode.h"
 #include "perfring/record/layout.h"
+#include "perfring/record/mappings.h"
+#include "perfring/record/view.h"
 
 namespace perfring::record {
 

@@ -1,11 +1,22 @@
 // The traps T10 to T20 of harness/RECORD_FACTS.md: lengths, and the fields that depend on them.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
+#include "perfring/perf_event.h"
+#include "perfring/record/branch_stack.h"
+#include "perfring/record/callchain.h"
+#include "perfring/record/counts.h"
+#include "perfring/record/read_values.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/uapi.h"
 #include "perfring/record/whole.h"
 #include "perfring/testing/hand_made_records.h"
 

@@ -15,6 +15,8 @@
 
 #include <linux/perf_event.h>
 
+#include "perfring/perf_event.h"
+#include "perfring/record/bytes.h"
 #include "perfring/record/view.h"
 
 namespace perfring::record {

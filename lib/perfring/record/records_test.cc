@@ -2,10 +2,23 @@
 // early.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "perfring/perf_event.h"
+#include "perfring/record/counts.h"
+#include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/mappings.h"
+#include "perfring/record/tasks.h"
+#include "perfring/record/uapi.h"
+#include "perfring/record/view.h"
 #include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {

@@ -15,9 +15,13 @@
 
 #include <linux/perf_event.h>
 
+#include "perfring/perf_event.h"
 #include "perfring/record/branch_stack.h"
+#include "perfring/record/bytes.h"
 #include "perfring/record/callchain.h"
+#include "perfring/record/layout.h"
 #include "perfring/record/read_values.h"
+#include "perfring/record/uapi.h"
 #include "perfring/record/view.h"
 
 namespace perfring::record {

@@ -1,5 +1,9 @@
 #include "perfring/record/fields.h"
 
+#include <cstddef>
+
+#include "perfring/record/branch_stack.h"
+
 namespace perfring::record::internal {
 namespace {
 

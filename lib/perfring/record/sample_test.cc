@@ -2,12 +2,24 @@
 // layouts: everything that their types allow and nobody intends.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "perfring/record/bytes.h"
+#include "perfring/record/callchain.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/read_values.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/tasks.h"
+#include "perfring/record/uapi.h"
+#include "perfring/record/view.h"
 #include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {

@@ -14,6 +14,7 @@
 
 #include <linux/perf_event.h>
 
+#include "perfring/record/bytes.h"
 #include "perfring/record/view.h"
 
 namespace perfring::record {

@@ -1,10 +1,17 @@
 #include "perfring/record/to_string.h"
 
+#include <linux/perf_event.h>
+
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <string_view>
+#include <utility>
 
+#include "perfring/perf_event.h"
 #include "perfring/record/fields.h"
+#include "perfring/record/read_values.h"
+#include "perfring/record/uapi.h"
 
 namespace perfring::record {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "perfring/export.h"
 #include "perfring/record/decode.h"
+#include "perfring/record/read_values.h"
 
 namespace perfring::record {
 

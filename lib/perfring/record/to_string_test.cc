@@ -1,12 +1,15 @@
 // A record as a line of text.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
 #include "perfring/record/to_string.h"
+#include "perfring/record/uapi.h"
 #include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {

@@ -2,7 +2,15 @@
 // others). Records are built by hand; harness/record compares genuine ones.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
+#include <cstdint>
+#include <string_view>
+
+#include "perfring/record/counts.h"
+#include "perfring/record/mappings.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/tasks.h"
 #include "perfring/testing/hand_made_records.h"
 
 namespace perfring::record {

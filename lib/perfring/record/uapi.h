@@ -7,9 +7,9 @@
 // Constants of include/uapi/linux/perf_event.h for which the installed header may be too old.
 // Debian 12's is from Linux 6.1. The names are the uapi's, in this project's spelling.
 
-#include <cstdint>
-
 #include <linux/perf_event.h>
+
+#include <cstdint>
 
 #include "perfring/export.h"
 

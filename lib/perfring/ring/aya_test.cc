@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <vector>
 
+#include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"

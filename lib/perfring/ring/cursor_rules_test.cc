@@ -2,11 +2,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/cursor_splits.h"

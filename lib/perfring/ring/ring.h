@@ -56,6 +56,7 @@
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/drain.h"
 #include "perfring/ring/memory.h"
+#include "perfring/ring/walk.h"
 #include "perfring/ring/wire.h"
 
 namespace perfring {

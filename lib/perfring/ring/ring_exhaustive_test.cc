@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/copied_events.h"

@@ -3,12 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/fake_ring.h"
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <array>
 #include <cstddef>
@@ -10,9 +11,13 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"

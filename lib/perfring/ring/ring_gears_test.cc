@@ -3,12 +3,18 @@
 // end, by a callback that breaks or throws.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
 
 namespace perfring {

@@ -4,15 +4,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <vector>
 
+#include "perfring/perf_event.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/cursor_splits.h"

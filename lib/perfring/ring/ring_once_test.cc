@@ -3,15 +3,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "perfring/perf_event.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/by_cursor.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
 
 namespace perfring {

@@ -6,16 +6,23 @@
 // harness/faults plants more faults under ThreadSanitizer. These two are here because a test that
 // reports no race must be able to report one.
 
+#include <linux/perf_event.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <variant>
 
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/default_memory.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/missing_edges.h"
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <stdexcept>
@@ -12,7 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
+#include "perfring/ring/walk.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
 

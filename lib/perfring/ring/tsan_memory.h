@@ -7,6 +7,7 @@
 #include <sanitizer/tsan_interface.h>
 
 #include "perfring/ring/hardware_memory.h"
+#include "perfring/ring/memory.h"
 
 namespace perfring {
 

@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "perfring/perf_buffer.h"
+#include "perfring/perf_event_array.h"
+#include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
 #include "perfring/snapshot/overwritable_ring.h"
 #include "perfring/testing/fake_set.h"
 

@@ -3,9 +3,11 @@
 #include <linux/perf_event.h>
 
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "perfring/os/syscalls.h"
+#include "perfring/perf_buffer_error.h"
 
 namespace perfring::internal {
 

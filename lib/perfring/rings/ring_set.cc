@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <string>
+#include <system_error>
 #include <variant>
 
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
+#include "perfring/perf_buffer_error.h"
+#include "perfring/rings_error.h"
+#include "perfring/wait/wakeups.h"
 
 namespace perfring {
 namespace {

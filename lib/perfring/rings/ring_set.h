@@ -87,6 +87,7 @@
 // K: measured facts, in the project's harness/KERNEL_FACTS.md.
 
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -97,15 +98,20 @@
 #include <vector>
 
 #include "perfring/export.h"
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
 #include "perfring/merge/timed.h"
 #include "perfring/os/fd.h"
+#include "perfring/perf_event.h"
 #include "perfring/perf_event_array.h"
 #include "perfring/rings/output_ring.h"
 #include "perfring/rings/ring_set_options.h"
 #include "perfring/rings/round.h"
+#include "perfring/rings_error.h"
 #include "perfring/wait/uevents.h"
 #include "perfring/wait/waiter.h"
+#include "perfring/wait/wakeups.h"
 #include "perfring/wait/writer_barrier.h"
 
 namespace perfring {

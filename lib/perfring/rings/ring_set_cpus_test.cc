@@ -10,11 +10,21 @@
 #include <cstdlib>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "perfring/merge/key_at.h"
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array.h"
+#include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
+#include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_set.h"
+#include "perfring/wait/waiter.h"
 
 namespace {
 bool has_memory = true;

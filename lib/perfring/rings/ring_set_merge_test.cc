@@ -1,13 +1,20 @@
 // RingSet's merges, on a stand-in for the kernel. ring_set_test.cc tests rounds without an order.
 
 #include <gmock/gmock.h>
+#include <linux/perf_event.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <utility>
 
+#include "perfring/merge/key_at.h"
+#include "perfring/perf_event.h"
+#include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
 #include "perfring/testing/fake_set.h"
+#include "perfring/wait/waiter.h"
 
 namespace perfring {
 namespace {

@@ -5,11 +5,21 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "perfring/merge/key_at.h"
+#include "perfring/merge/merge.h"
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array_error.h"
+#include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
+#include "perfring/rings_error.h"
 #include "perfring/testing/fake_set.h"
+#include "perfring/wait/waiter.h"
 
 namespace perfring {
 namespace {

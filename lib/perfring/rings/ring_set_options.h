@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
 
 namespace perfring {
 

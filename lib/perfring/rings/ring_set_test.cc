@@ -3,10 +3,12 @@
 #include "perfring/rings/ring_set.h"
 
 #include <gmock/gmock.h>
+#include <linux/perf_event.h>
 
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 

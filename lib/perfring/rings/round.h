@@ -13,7 +13,10 @@
 #include <utility>
 
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/walk.h"
+#include "perfring/ring/wire.h"
 #include "perfring/rings/ring_set_options.h"
 
 namespace perfring::internal {

@@ -30,6 +30,8 @@
 // Errors: those of Sampler::open(); Read, if a count cannot be read.
 // Kernel: kernel/events/core.c: perf_read_group() at v6.18.
 
+#include <sched.h>
+
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -37,10 +39,13 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
 #include "perfring/event/request.h"
+#include "perfring/event/system.h"
 #include "perfring/export.h"
 
 namespace perfring::event {

@@ -4,7 +4,9 @@
 #include "perfring/sampler/group.h"
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sys/mman.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,15 +15,22 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
+#include "perfring/os/process.h"
 #include "perfring/sampler/group.h"
 #include "perfring/sampler/opening.h"
 #include "perfring/sampler/sampler.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"
+#include "perfring/wait/waiter.h"
 
 namespace perfring::event {
 namespace {

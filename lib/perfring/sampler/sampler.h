@@ -56,7 +56,11 @@
 // R: measured facts, in the project's harness/RECORD_FACTS.md.
 // W: measured facts, in the project's harness/RINGS_FACTS.md.
 
+#include <linux/perf_event.h>
+#include <time.h>
+
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -70,7 +74,9 @@
 
 #include "perfring/event/diagnosis/event_error.h"
 #include "perfring/event/request.h"
+#include "perfring/event/system.h"
 #include "perfring/export.h"
+#include "perfring/perf_event.h"
 #include "perfring/record/decode.h"
 #include "perfring/ring/callback.h"
 #include "perfring/wait/waiter.h"

@@ -21,6 +21,8 @@
 #include <variant>
 #include <vector>
 
+#include "perfring/event/event.h"
+#include "perfring/record/view.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_kernel.h"
 

@@ -30,10 +30,16 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "perfring/merge/look_clock.h"
+#include "perfring/perf_event.h"
+#include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
 #include "perfring/record/layouts.h"
+#include "perfring/record/sample.h"
+#include "perfring/record/view.h"
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/memory.h"

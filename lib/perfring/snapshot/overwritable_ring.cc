@@ -5,6 +5,7 @@
 #include <string>
 
 #include "perfring/os/syscalls.h"
+#include "perfring/perf_buffer_error.h"
 
 namespace perfring {
 namespace {

@@ -12,8 +12,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "perfring/ring/hardware_memory.h"
 #include "perfring/testing/rings.h"
 
 namespace perfring {

@@ -2,6 +2,8 @@
 
 #include <linux/netlink.h>
 #include <sys/socket.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>

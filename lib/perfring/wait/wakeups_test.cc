@@ -8,8 +8,13 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <string>
 
+#include "perfring/merge/key_at.h"
+#include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
 #include "perfring/testing/fake_set.h"
+#include "perfring/wait/waiter.h"
 
 namespace perfring {
 namespace {

@@ -1,16 +1,22 @@
 // Puts into words what the kernel's answer means: of an errno alone, or of a change that altered
 // the answer.
 
+#include <linux/perf_event.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "perfring/event/diagnosis/check.h"
 #include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
 
 namespace perfring::event::internal {
 namespace {

@@ -1,9 +1,16 @@
 #include "perfring/event/diagnosis/check.h"
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <optional>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "perfring/os/cpus.h"

@@ -15,6 +15,12 @@
 // Kernel: kernel/events/core.c: perf_copy_attr(), perf_event_open() at v6.18; the tables in the
 // project's harness/RECORD_FACTS.md. Each row of them has a test.
 
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "perfring/event/event.h"

@@ -1,9 +1,17 @@
 // Rows for what the kernel refuses: impossible values, and privileges that the caller lacks.
 
+#include <linux/perf_event.h>
+
 #include <bit>
+#include <cstdint>
 #include <ctime>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
 
 namespace perfring::event::internal {
 namespace {

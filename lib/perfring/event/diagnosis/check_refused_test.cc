@@ -1,6 +1,8 @@
 // Each row of the table of refusals in RECORD_FACTS.md, as check() predicts it.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <sched.h>
 
 #include <cstdint>
 #include <ctime>
@@ -8,6 +10,8 @@
 #include <vector>
 
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 

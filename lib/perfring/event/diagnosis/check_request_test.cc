@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <unistd.h>
 
 #include <bit>
@@ -15,7 +16,9 @@
 
 #include "perfring/event/diagnosis/check.h"
 #include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
 #include "perfring/event/request.h"
+#include "perfring/event/system.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"

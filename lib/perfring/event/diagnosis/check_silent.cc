@@ -1,8 +1,15 @@
 // Rows for what the kernel accepts but never or hardly ever answers, and for faults in probes.
 
+#include <linux/perf_event.h>
+
 #include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
 
 namespace perfring::event::internal {
 namespace {

@@ -2,6 +2,7 @@
 // RECORD_FACTS.md, and groups.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,9 @@
 #include <vector>
 
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 

@@ -1,9 +1,11 @@
 #include "perfring/event/diagnosis/event_error.h"
 
+#include <linux/perf_event.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <functional>
 #include <iterator>
 #include <utility>

@@ -19,6 +19,7 @@
 // R: measured facts, in the project's harness/RECORD_FACTS.md.
 
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <system_error>

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include <vector>
 
 #include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 

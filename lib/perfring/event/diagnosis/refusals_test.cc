@@ -1,6 +1,7 @@
 // Replays refusals as they were observed on kernels. The cause is found by asking again.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,6 +15,8 @@
 #include <vector>
 
 #include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
 #include "perfring/testing/events.h"
 #include "perfring/testing/fake_system.h"
 

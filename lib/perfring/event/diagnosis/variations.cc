@@ -1,13 +1,20 @@
 // The ways to change one thing in a request (R1).
 
 #include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
 
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/system.h"
 
 namespace perfring::event::internal {
 namespace {
