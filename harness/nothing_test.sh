@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Checks that each patch of ci/nothing applies to the sources, and that each test case in its list
-# exists. Then tests the script itself, with stand-ins for git, Bazel and the tests.
+# Checks that each patch of ci/nothing.toml applies to the sources, and that each test case in its
+# list exists. Then tests the command itself, with stand-ins for git, Bazel and the tests.
 # usage: nothing_test.sh FILE: a file of the checkout, which is read (links are followed)
 set -u
 . lib/perfring/testing/test.sh
 cd "$(dirname "$(readlink -f "$1")")" || exit 1
 
-checked=$(ci/nothing --check 2>&1) || fail "$checked"
+checked=$(ci/run nothing --check 2>&1) || fail "$checked"
 
 mkdir -p "$folder"/{ci,bin,unit}
-cp -L ci/nothing ci/cases.py "$folder/ci"
+cp -RL ci/run ci/jobs "$folder/ci"
 cd "$folder" || exit 1
 export PATH=$folder/bin:$PATH FOLDER=$folder
 unset CI
@@ -62,13 +62,13 @@ catalogue() { # GREEN [AFTER]: writes the catalogue; GREEN: the listed cases
   printf '[unit]\nedits = [{ file = "unit/unit.cc", after = "%s", nothing = "return 0;" }]\n' "${2:-int unit() {}"
   printf 'tests = ["//unit:unit_test"]\n[unit.green]\n"It says why." = [%s]\n' "$1"
 } >ci/nothing.toml
-expect() { # STATUS REGEX ARGUMENT...: the expected exit code and output of ci/nothing ARGUMENT...
+expect() { # STATUS REGEX ARGUMENT...: checks the exit code and output of ci/run nothing
   local status=$1 regex=$2 said
   shift 2
-  said=$(ci/nothing "$@" 2>&1)
+  said=$(ci/run nothing "$@" 2>&1)
   local ended=$?
-  [ $ended -eq "$status" ] || fail "ci/nothing $* ended with $ended: $said"
-  grep -qE "$regex" <<<"$said" || fail "ci/nothing $*: not /$regex/: $said"
+  [ $ended -eq "$status" ] || fail "ci/run nothing $* ended with $ended: $said"
+  grep -qE "$regex" <<<"$said" || fail "ci/run nothing $*: not /$regex/: $said"
 }
 
 all='"UnitTest.Loops", "UnitTest.Typed", "All/UnitTest.Each/0"'

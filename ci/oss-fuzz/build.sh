@@ -93,7 +93,7 @@ for target in "${targets[@]}"; do
   python3 - "$target" >"$OUT/$name.options" <<'PYTHON'
 import pathlib, sys
 sys.path.insert(0, "ci")
-from fuzz_target import options_of
+from jobs.fuzz_target import options_of
 print("[libfuzzer]", *map(" = ".join, options_of(pathlib.Path(sys.argv[1])).items()), sep="\n")
 PYTHON
   inputs=$(mktemp -d -p "$objects")

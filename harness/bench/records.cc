@@ -87,7 +87,7 @@ std::uint64_t walk(Bytes bytes, const Each& each) {
   return sum;
 }
 
-// Prints lines of text, or the JSON that ci/bench reads.
+// Prints lines of text, or the JSON that ci/run bench reads.
 class Report {
  public:
   explicit Report(bool is_json) : is_json_{is_json} {

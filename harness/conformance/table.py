@@ -76,7 +76,7 @@ good, bad = ("right", "acceptable"), tuple(COLOURS)[3:]
 lines = [
     "# Other people's consumers, held to the cases",
     "",
-    f"Written by `ci/conform --update`: suite version {suite}, x86-64, each program as it is. "
+    f"Written by `ci/run conform --update`: suite version {suite}, x86-64, each program as it is. "
     "In brackets: acceptable, by the name that README.md explains. `FINDINGS.md` says what "
     "follows.",
     "",
@@ -149,8 +149,8 @@ if live:
         "",
         f"## On the live kernel: Linux {kernel}",
         "",
-        "The same cases, written by the machine's own kernel (`ci/conform --live`). **Bold**: other "
-        "than on the simulated kernel. The hostile cases, which no kernel writes, are not run; and of "
+        "The same cases, written by the machine's own kernel (`ci/run conform --live`). **Bold**: "
+        "other than on the simulated kernel. The hostile cases, which no kernel writes, are not run; and of "
         "the reachable ones:",
         "",
     ]

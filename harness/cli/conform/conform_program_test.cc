@@ -114,7 +114,7 @@ class ConformMatrixTest : public ConformProgramTest,
 INSTANTIATE_TEST_SUITE_P(Parts, ConformMatrixTest,
                          ::testing::Range(std::size_t{0}, ConformMatrixTest::kParts));
 
-// The job `ci/conform` checks the other columns.
+// The job `ci/run conform` checks the other columns.
 TEST_P(ConformMatrixTest, LibbpfHasTheOutcomesOfTheMatrix) {
   auto rows = rows_of_results();
   const auto column = static_cast<std::size_t>(

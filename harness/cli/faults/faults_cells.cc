@@ -152,8 +152,8 @@ bool has_planted(const Fault& fault, Harness harness) {
 
 std::string not_run_because(const Fault& fault, Harness harness) {
   if (harness == Harness::ThreadSanitizer && !kReportsRaces) {
-    return "this build has no ThreadSanitizer: `ci/tsan`, or `bazel run --config=tsan //:perfring "
-           "-- faults --harness tsan`, runs it";
+    return "this build has no ThreadSanitizer: `ci/run tsan`, or `bazel run --config=tsan "
+           "//:perfring -- faults --harness tsan`, runs it";
   }
   if (harness == Harness::Differential && std::endian::native != std::endian::little) {
     return "the traces were recorded on little-endian machines";
