@@ -19,7 +19,7 @@ names the jobs that were NOT RUN, if any. Each job leaves its JUnit reports in c
 ($PERFRING_RESULTS/JOB/). Exit codes: 0 nothing failed, 1 something failed, 2 usage.
 
 With a command and its arguments (ci/run COMMAND --help has them): runs it alone, and installs
-nothing.
+nothing. `ci/run JOB --` runs a job so, without arguments.
 
 CI's jobs, in their order:
 {table(catalogue.CI)}
@@ -41,7 +41,8 @@ def main(arguments):
             print(help_text())
             return 0
         if first in (*catalogue.JOBS, *catalogue.OTHERS):
-            return catalogue.run(first, arguments[1:])
+            own = arguments[1:]
+            return catalogue.run(first, [] if own == ["--"] else own)
     except KeyboardInterrupt:
         print("ci/run: interrupted", file=sys.stderr)
         return 130

@@ -45,13 +45,7 @@ def holds(command, files):
 
 def main(arguments):
     parser = usage.Parser("format", __doc__)
-    way = parser.add_mutually_exclusive_group()
-    way.add_argument(
-        "--check",
-        action="store_true",
-        help="what it does without options, but alone: installs nothing, and counts nothing",
-    )
-    way.add_argument("--fix", action="store_true", help="rewrite the files that differ")
+    parser.add_argument("--fix", action="store_true", help="rewrite the files that differ")
     fix = parser.parse_args(arguments).fix
     files = {"cxx": [], "shell": [], "python": [], None: []}
     for name in checkout.files():

@@ -1,4 +1,4 @@
-"""ci/run runs jobs one after another, with jobs that leave a trace and three test cases, and a setup
+"""ci/run runs jobs one after another, with jobs that leave a trace and three cases, and a setup
 that does nothing. .ci/run is the same."""
 import os
 import signal
@@ -71,6 +71,8 @@ class SeriesTest(SeriesCase):
     def test_a_job_with_arguments_is_run_alone(self):
         self.job("tsan", "def main(arguments):\n    print(*arguments)\n    return 7\n")
         self.expect(7, "^--config=x tsan$", "ci/run", "tsan", "--config=x", "tsan")
+        self.job("tsan", "def main(arguments):\n    return len(arguments)\n")
+        self.expect(0, "^$", "ci/run", "tsan", "--")
         self.assertFalse((self.folder / "started").exists(), "something is installed")
 
     def test_results_have_another_folder(self):
