@@ -1,5 +1,6 @@
 """The names of the jobs and of the other commands, and their modules."""
 import importlib
+import shlex
 import subprocess
 import sys
 import traceback
@@ -28,8 +29,12 @@ def run(name, arguments):
     """Runs a job or another command. Returns its exit code."""
     try:
         return module_of(name).main(arguments)
-    except (usage.Unusable, OSError, subprocess.CalledProcessError) as wrong:
+    except (usage.Unusable, OSError) as wrong:
         print(f"ci/run {name}: {wrong}", file=sys.stderr)
+        return 2
+    except subprocess.CalledProcessError as wrong:
+        command = shlex.join(map(str, wrong.cmd))
+        print(f"ci/run {name}: {command} ended with exit code {wrong.returncode}", file=sys.stderr)
         return 2
     except Exception:  # the jobs after this one are run all the same
         traceback.print_exc()

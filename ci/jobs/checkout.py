@@ -32,6 +32,7 @@ def files():
 def walk():
     for folder, folders, names in os.walk(ROOT):
         here = pathlib.Path(folder).relative_to(ROOT)
+        folders[:] = [each for each in folders if each != "__pycache__"]
         if here == pathlib.Path():  # Bazel's links, and results
             folders[:] = [
                 each for each in folders if not each.startswith("bazel-") and each != "ci-results"

@@ -19,7 +19,7 @@ names the jobs that were NOT RUN, if any. Each job leaves its JUnit reports in c
 ($PERFRING_RESULTS/JOB/). Exit codes: 0 nothing failed, 1 something failed, 2 usage.
 
 With a command and its arguments (ci/run COMMAND --help has them): runs it alone, and installs
-nothing. `ci/run JOB --` runs a job so, without arguments.
+nothing (conform and distro: what they lack). `ci/run JOB --` runs a job so, without arguments.
 
 CI's jobs, in their order:
 {table(catalogue.CI)}

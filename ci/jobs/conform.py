@@ -17,11 +17,7 @@ from jobs.conform_subjects import FOREIGN, PEERS, PERFRING
 CHECKED_IN = ROOT / "harness/conformance/RESULTS.md"
 TABLE = ROOT / "harness/conformance/table.py"
 PROGRAMS = ("bpftool", "bpftrace", "perf", "go", "i686-linux-gnu-gcc", "i686-linux-gnu-g++")
-SHOWN = (
-    0,
-    1,
-    3,
-)  # exit codes: a case that a subject fails, or that shows nothing, is a result, too
+SHOWN = (0, 1, 3)  # exit codes: a case that a subject fails, or that shows nothing, is a result
 OWN = ""  # the version of a --subject
 
 

@@ -1,11 +1,12 @@
 """Installation and lib's tests by CMake, use by others; --all: Debian's packages.
 
-These are tests that `bazel test //...` leaves out. Compiles each header by itself with every
-compiler; tests the installation, and the tree as part of another CMake project; analyzes another
-Bazel workspace that uses this one as a repository; compares CMake's sources of the program with
-Bazel's; builds and runs lib's tests with CMake. With --all also the slow tests: builds that
-workspace, and builds Debian's packages without a network, checks them with lintian, unpacks and
-uses them. Exit codes: 0 all passed, 1 something failed, 2 usage or environment.
+These are tests that `bazel test //...` leaves out. Compiles each header by itself, in each
+standard, with libstdc++ and libc++; tests the installation by find_package() and pkg-config, and
+the tree as part of another CMake project; analyzes another Bazel workspace that uses this one as a
+repository; compares CMake's sources of the program with Bazel's; builds and runs lib's tests with
+CMake. With --all also the slow tests: builds that workspace, and builds Debian's packages without a
+network, checks them with lintian, unpacks and uses them.
+Exit codes: 0 all passed, 1 something failed, 2 usage or environment.
 """
 import json
 import pathlib

@@ -25,9 +25,7 @@ def why_not(job, started):
     if job in LEFT_LATE and passed >= LATE:
         return f"{int(passed // 60)} minutes have passed"
     if job in NOT_EVERYWHERE:
-        set_up = processes.run(
-            ["ci/setup", job], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace"
-        )
+        set_up = processes.run(["ci/setup", job], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if set_up.returncode != 0:
             last = set_up.stdout.rstrip("\n").rpartition("\n")[2]
             return f"ci/setup {job} failed: {last}"
@@ -44,9 +42,9 @@ def run_job(job):
     return catalogue.run(job, [])
 
 
-def run_all(jobs):
+def run_all(jobs, started):
     """Runs the jobs, until a signal comes. Returns whether none failed, and the jobs not run."""
-    started, succeeded, not_run = time.monotonic(), True, []
+    succeeded, not_run = True, []
     for job in jobs:
         began = time.monotonic()
         print(f"=== ci/run {job}")
@@ -57,7 +55,7 @@ def run_all(jobs):
             not_run.append(job)
             continue
         status = run_job(job)
-        if processes.received:  # the job has ended well after one
+        if processes.received:  # a signal that the job has taken
             raise processes.Terminated(128 + processes.received[-1])
         results.ended(job, status)
         if status != 0:
@@ -70,6 +68,7 @@ def run_all(jobs):
 def run(jobs):
     """Runs the jobs. The last line of the output sums up the test cases; the line before it names
     the jobs that were NOT RUN, if any. Returns 0 if nothing failed, else 1."""
+    started = time.monotonic()
     if processes.run(["ci/setup"]).returncode != 0:
         return no_job("ci/setup failed")
     try:
@@ -78,7 +77,7 @@ def run(jobs):
         return no_job(f"{error}: PERFRING_RESULTS is to be a folder that can be written to")
     for job in jobs:
         shutil.rmtree(cases.RESULTS / job, ignore_errors=True)  # left by another run
-    succeeded, not_run = run_all(jobs)
+    succeeded, not_run = run_all(jobs, started)
     if not_run:
         names = " ".join(not_run)
         print(f"NOT RUN: {names} (the reasons are above): ci/run {names}")

@@ -76,8 +76,8 @@ ci/run tsan -- //lib/...
 # Programs that a command could use.
 PROGRAMS = (
     "apt-cache apt-get bazel clang-format-19 clang++-19 cmake cpio cp debootstrap doxygen dpkg "
-    "dpkg-buildpackage dpkg-deb dpkg-query g++ git go make mkdir mktemp mv qemu-system-arm rm sudo tar "
-    "touch unshare"
+    "dpkg-buildpackage dpkg-deb dpkg-query g++ git go make mkdir mktemp mv qemu-system-arm rm sudo "
+    "tar touch unshare"
 ).split()
 
 

@@ -2,6 +2,7 @@
 import contextlib
 import fcntl
 import io
+import json
 import os
 import unittest
 from unittest import mock
@@ -56,8 +57,8 @@ after
 
 
 class KernelFactsTest(support.Case):
-    """The facts come from the beginnings of the tests' comments, the columns from the reports of the
-    guests, the oldest kernel first. A report that names no guest gets no column."""
+    """The facts come from the beginnings of the tests' comments, the columns from the reports of
+    the guests, the oldest kernel first. A report that names no guest gets no column."""
 
     def setUp(self):
         super().setUp()
@@ -275,6 +276,33 @@ class PackageTest(support.Case):
         self.assertIn("line 99\nsh ended with exit code 3", text)
         self.assertNotIn("line 50\n", text)
         self.assertIn("no-such-program", self.read("results/job/it_lacks.xml"))
+
+
+class StatesTest(support.Case):
+    def test_a_command_within_a_state(self):
+        command = ["sh", "-c", 'echo "$LC_ALL ${HOME-none}"']
+        self.expect(0, "^C /x$", "ci/run", "states", "--within", "c-locale", *command, HOME="/x")
+        self.expect(0, " none$", "ci/run", "states", "--within", "no-home", *command)
+
+
+AQUERY = """#!/bin/sh
+case $1 in
+  info) echo /root ;;
+  *) echo '{"actions": [{"arguments": ["g++", "-c", "a.cc"]}, {"arguments": ["g++", "b.cc"]}]}' ;;
+esac
+exit "${STATUS:-0}"
+"""
+
+
+class CompileCommandsTest(support.Case):
+    def test_each_source_has_an_entry(self):
+        self.program("bazel", AQUERY)
+        self.write("a.cc", "")
+        self.expect(0, "^compile_commands.json: 1 files$", "ci/run", "compile_commands")
+        (entry,) = json.loads(self.read("compile_commands.json"))
+        self.assertEqual(entry["arguments"], ["g++", "-c", "a.cc"])
+        last = "^ci/run compile_commands: bazel aquery failed: see above$"
+        self.expect(2, last, "ci/run", "compile_commands", STATUS="1")
 
 
 class FleetTest(support.Case):
