@@ -15,6 +15,7 @@ build that fails).
 import ast
 import collections
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import re
@@ -25,7 +26,7 @@ import subprocess
 import tempfile
 import tomllib
 
-from jobs import bazel, usage
+from jobs import bazel, processes, usage
 from jobs.checkout import ROOT
 
 CATALOGUE = "ci/nothing.toml"
@@ -142,10 +143,9 @@ class Copy:
         copy_checkout(self.root)
 
     def bazel(self, command, *arguments, quiet=False):
-        return subprocess.run(
+        return processes.run(
             ["bazel", f"--output_base={self.folder / 'base'}", command, *arguments],
             cwd=self.root,
-            text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if quiet else None,
         )
@@ -180,6 +180,9 @@ class Copy:
 class Runner:
     """Runs the test cases of one program, each alone."""
 
+    running = set()  # the processes of all runners
+    over = False  # no more are to be started
+
     def __init__(self, copy, test, limit):
         package, _, name = test.removeprefix("//").partition(":")
         self.binary = copy.root / "bazel-bin" / package / name
@@ -200,6 +203,8 @@ class Runner:
 
     def run(self, arguments, **environment):
         """Returns the exit code, or None if it took too long; and the output."""
+        if self.over:
+            return None, ""
         with tempfile.TemporaryDirectory() as folder:
             environment = {
                 "PATH": os.environ["PATH"],
@@ -220,6 +225,7 @@ class Runner:
                 start_new_session=True,
                 preexec_fn=lambda: confine(self.limit),
             )
+            self.running.add(process)
             try:
                 out, _ = process.communicate(timeout=self.limit * CLOCK)
                 return process.returncode, out.decode(errors="replace")
@@ -227,6 +233,15 @@ class Runner:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
                 return None, ""
+            finally:
+                self.running.discard(process)
+
+    @classmethod
+    def end_all(cls):
+        cls.over = True
+        for process in list(cls.running):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def outcome(self, name):
         """Returns "untouched" if the case never reaches the unit, else "green", "red" or "skipped"."""
@@ -262,7 +277,12 @@ def outcomes(copy, name, unit, limit):
         ]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             found = pool.map(lambda one: one[0].outcome(one[1]), each)
-            return {case: outcome for (_, case), outcome in zip(each, found)}
+            try:
+                return {case: outcome for (_, case), outcome in zip(each, found)}
+            except BaseException:  # a signal: the pool would wait for them
+                found.close()
+                Runner.end_all()
+                raise
     finally:
         for path, (before, _) in texts.items():
             path.write_text(before, encoding="utf-8")

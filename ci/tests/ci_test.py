@@ -4,6 +4,7 @@ import pathlib
 import sys
 import unittest
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path("ci/tests").resolve()))
 import support
 

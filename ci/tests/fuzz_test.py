@@ -12,6 +12,7 @@ import sys
 import unittest
 import zipfile
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path("ci/tests").resolve()))
 import support
 
