@@ -312,12 +312,17 @@ class FleetTest(support.Case):
         program = self.write(
             "bazel-bin/harness/cli/perfring",
             '#!/bin/sh\necho "$PERFRING_COMMIT $*" >>"$FOLDER/calls"\n'
-            'mkdir "$FOLDER/first" 2>/dev/null && exit 3\nsleep 60\n',
+            'mkdir "$FOLDER/first" 2>/dev/null && sleep 1 && exit 3\n'
+            'echo $$ >>"$FOLDER/pids"\nexec sleep 60 >/dev/null 2>&1\n',
             executable=True,
         )
         self.assertTrue(program.exists())
         self.expect(3, "^", "ci/run", "fleet", "--simulate", "1")
         self.assertRegex(self.read("calls"), r"^v1 sim --runs 10000 --seed \d{19}\n")
+        others = self.folder / "pids"  # none on a machine with one processor
+        for pid in others.read_text(encoding="utf-8").split() if others.exists() else ():
+            with self.assertRaises(ProcessLookupError, msg="a simulation goes on"):
+                os.kill(int(pid), 0)
 
 
 @unittest.skipUnless(os.geteuid() == 0, "the job distro is for root")
