@@ -1,7 +1,9 @@
-"""Whether each file includes what it uses, and nothing else; --fix.
+"""Whether each file includes what it uses; --fix.
 
 Checks C++ files by clang-include-cleaner. What a source's own header includes (the one that it
 includes first) it need not include again. Takes minutes, so it is not among CI's jobs.
+What is included and not used it does not tell: the tool takes a header of which only macros with
+the names of enumerators are used (EPOLLIN) for one.
 Exit codes: 0 nothing to change, 1 something, 2 usage or environment.
 """
 import concurrent.futures
@@ -21,7 +23,8 @@ INCLUDE = re.compile(r'^#include ([<"].*[>"])', re.M)
 
 
 def sources():
-    return [ROOT / each for each in processes.output(["git", "ls-files", "*.cc", "*.h"]).split()]
+    listed = processes.output(["git", "ls-files", "*.cc", "*.h"]).split()
+    return [ROOT / each for each in listed if "bpf" not in each]  # BPF programs and their headers
 
 
 def own_includes(file, text):
@@ -54,8 +57,8 @@ def with_header(header, text, has_own):
     return text[:at] + f"\n#include {header}\n" + "\n" * (not last) + text[at:]
 
 
-def changes(file, fix):
-    """Returns the changes that the file needs, one a line; makes them if `fix`."""
+def lacking(file, fix):
+    """Returns the headers that the file lacks, one a line; adds them if `fix`."""
     found = subprocess.run(
         [CLEANER, "-p", ROOT, "--print=changes", f"--ignore-headers={','.join(PARTS)}", file],
         text=True,
@@ -66,21 +69,20 @@ def changes(file, fix):
         return f"{CLEANER} failed: {found.stderr}"
     text = file.read_text()
     own = own_includes(file, text)
-    lines = [line for line in found.stdout.splitlines() if line[0] == "-" or line[2:] not in own]
-    for line in lines if fix else []:
-        header = line[2:].partition(" @Line:")[0]
-        if line[0] == "-":
-            text = re.sub(rf"^#include {re.escape(header)}.*\n", "", text, count=1, flags=re.M)
-        else:
-            text = with_header(header, text, bool(own))
-    if fix and lines:
+    missing = [line[2:] for line in found.stdout.splitlines() if line[0] == "+"]
+    missing = [header for header in missing if header not in own]
+    for header in missing if fix else []:
+        text = with_header(header, text, bool(own))
+    if fix and missing:
         file.write_text(text)
-    return "".join(line + "\n" for line in lines)
+    return "".join(f"+ {header}\n" for header in missing)
 
 
 def main(command_line):
     parser = usage.Parser("includes", __doc__)
-    parser.add_argument("--fix", action="store_true", help="make the changes; then ci/run format --fix")
+    parser.add_argument(
+        "--fix", action="store_true", help="make the changes; then ci/run format --fix"
+    )
     parser.add_argument("files", metavar="FILE", nargs="*", type=pathlib.Path, help="[all]")
     options = parser.parse_args(command_line)
     for file in options.files:
@@ -91,7 +93,7 @@ def main(command_line):
     files = [each.resolve() for each in options.files] or sources()
     differing = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for file, text in zip(files, pool.map(lambda each: changes(each, options.fix), files)):
+        for file, text in zip(files, pool.map(lambda each: lacking(each, options.fix), files)):
             if text:
                 differing += 1
                 print(f"{file.relative_to(ROOT)}\n{text}", end="", flush=True)
