@@ -4,6 +4,7 @@
 # usage: page_size_test.sh PROGRAM...
 set -u
 . lib/perfring/testing/test.sh
+unset XML_OUTPUT_FILE # the last program would write its cases there, as though they were this test's
 
 for program in "$@"; do
   PERFRING_PAGE_SIZE=65536 ${PERFRING_RUN_UNDER-} "$program" >"$folder/said" 2>&1 || {
