@@ -9,7 +9,7 @@ import time
 
 from jobs import bazel, cases, machines, processes, results, usage
 
-NATIVE = ("strict", "clang", "opt", "asan", "ubsan", "tsan", "fuzz", "coverage")
+NATIVE = ("clang", "opt", "asan", "ubsan", "tsan", "fuzz", "coverage")
 # These need ci/setup cross.
 FOREIGN = tuple(machines.PROCESSORS)
 
