@@ -2,8 +2,8 @@
 
 Checks C++ files by clang-include-cleaner. What a source's own header includes (the one that it
 includes first) it need not include again. Takes minutes, so it is not among CI's jobs.
-What is included and not used it does not tell: the tool takes a header of which only macros with
-the names of enumerators are used (EPOLLIN) for one.
+Does not look for unused headers: the tool reports sys/epoll.h as unused where only EPOLLIN is used,
+which is a macro with the name of an enumerator.
 Exit codes: 0 nothing to change, 1 something, 2 usage or environment.
 """
 import concurrent.futures
@@ -12,7 +12,7 @@ import pathlib
 import re
 import subprocess
 
-from jobs import compile_commands, processes, usage
+from jobs import checkout, compile_commands, usage
 from jobs.checkout import ROOT
 
 CLEANER = "clang-include-cleaner-19"
@@ -23,20 +23,18 @@ INCLUDE = re.compile(r'^#include ([<"].*[>"])', re.M)
 
 
 def sources():
-    listed = processes.output(["git", "ls-files", "*.cc", "*.h"]).split()
-    return [ROOT / each for each in listed if "bpf" not in each]  # BPF programs and their headers
+    """Returns the files to check: all but BPF programs and their headers."""
+    names = (name for name in checkout.files() if name.endswith((".cc", ".h")))
+    return [ROOT / name for name in names if "bpf" not in name]
 
 
-def own_includes(file, text):
-    """Returns what the source's own header includes."""
+def own_header(file, text):
+    """Returns the source's own header, which it includes first; None if there is none."""
     first = INCLUDE.search(text)
-    if file.suffix != ".cc" or not first or text[: first.start()].strip().startswith("#include"):
-        return []
+    if file.suffix != ".cc" or not first:
+        return None
     name = first[1].strip('"')
-    for header in (ROOT / name, ROOT / "lib" / name):
-        if header.is_file():
-            return INCLUDE.findall(header.read_text())
-    return []
+    return next((each for each in (ROOT / name, ROOT / "lib" / name) if each.is_file()), None)
 
 
 def kind_of(header):
@@ -68,9 +66,10 @@ def lacking(file, fix):
     if found.returncode != 0:
         return f"{CLEANER} failed: {found.stderr}"
     text = file.read_text()
-    own = own_includes(file, text)
+    own = own_header(file, text)
+    included = INCLUDE.findall(own.read_text()) if own else []
     missing = [line[2:] for line in found.stdout.splitlines() if line[0] == "+"]
-    missing = [header for header in missing if header not in own]
+    missing = [header for header in missing if header not in included]
     for header in missing if fix else []:
         text = with_header(header, text, bool(own))
     if fix and missing:
