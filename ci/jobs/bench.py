@@ -138,7 +138,7 @@ def settled(values):
 
 
 def verdict(how, bound, values):
-    """Returns the outcome and the value behind it. Other load spoils some runs, and a single run may
+    """Returns the outcome and the value that decides it. Other load spoils some runs, and a single run may
     be good by luck: a ratio passes if it has settled within its bound, or if a third of its runs are
     within. It fails if none is."""
     within = [each for each in values if (each <= bound if how == "at most" else each >= bound)]

@@ -33,9 +33,7 @@ def parse(command_line):
     )
     usage.add_bazel(parser, "test")
     arguments = parser.parse_args(command_line)
-    for name in arguments.names:
-        if name not in names:
-            parser.error(f"'{name}' is not a configuration; choose from: {', '.join(names)}")
+    parser.check_names(arguments.names, names, "a configuration")
     arguments.names = list(dict.fromkeys(arguments.names)) or names
     return arguments
 

@@ -109,7 +109,7 @@ def parse(arguments):
         type=subject,
         action="append",
         default=[],
-        help="one more, which prints lines (harness/conformance/README.md); the matrix is then not "
+        help="one more, which prints lines (docs/conformance.md); the matrix is then not "
         "compared. {pages}, {wakeup_events}, {wakeup_watermark}, {sample_type} and {sample_id_all} "
         "in COMMAND stand for what the case asks for. With --peer, that peer is the only other "
         "column. Repeatable",

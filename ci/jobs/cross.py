@@ -59,11 +59,7 @@ def parse(command_line):
     )
     usage.add_bazel(parser, "test")
     arguments = parser.parse_args(command_line)
-    for name in arguments.architectures:
-        if name not in ARCHITECTURES:
-            parser.error(
-                f"'{name}' is not an architecture; choose from: {', '.join(ARCHITECTURES)}"
-            )
+    parser.check_names(arguments.architectures, ARCHITECTURES, "an architecture")
     return arguments
 
 

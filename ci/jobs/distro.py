@@ -92,8 +92,7 @@ def parse(arguments):
         help="in the checkout, in place of README's two commands",
     )
     options = parser.parse_args(arguments)
-    if options.suite not in SUITES:
-        parser.error(f"'{options.suite}' is not a suite; choose from: {', '.join(SUITES)}")
+    parser.check_names([options.suite], SUITES, "a suite")
     return options
 
 

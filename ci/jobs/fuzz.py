@@ -156,9 +156,7 @@ def parse(command_line):
         "without one gets one only if it is named",
     )
     arguments = parser.parse_args(command_line)
-    for name in arguments.targets:
-        if name not in TARGETS | GROUPS:
-            parser.error(f"'{name}' is not a target; choose from: {', '.join(TARGETS | GROUPS)}")
+    parser.check_names(arguments.targets, TARGETS | GROUPS, "a target")
     return arguments
 
 

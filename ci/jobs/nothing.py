@@ -370,9 +370,7 @@ def main(command_line):
     )
     options = parser.parse_args(command_line)
     catalogue = read_catalogue(ROOT)
-    for name in options.names:
-        if name not in catalogue:
-            parser.error(f"'{name}' is not a unit; choose from: {', '.join(catalogue)}")
+    parser.check_names(options.names, catalogue, "a unit")
     if options.check and options.names:
         parser.error("--check: takes no names")
     names = options.names or list(catalogue)

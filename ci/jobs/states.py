@@ -202,9 +202,7 @@ def parse(command_line):
         "--target", action="append", metavar="TARGET", help="a test [//...]; repeatable"
     )
     arguments = parser.parse_args(command_line)
-    for name in arguments.states:
-        if name not in STATES:
-            parser.error(f"'{name}' is not a state; choose from: {', '.join(STATES)}")
+    parser.check_names(arguments.states, STATES, "a state")
     return arguments
 
 

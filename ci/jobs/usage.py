@@ -21,6 +21,12 @@ class Parser(argparse.ArgumentParser):
             **options,
         )
 
+    def check_names(self, names, accepted, kind):
+        """Refuses a name that is not among those accepted; `kind`, such as "a target", is theirs."""
+        for name in names:
+            if name not in accepted:
+                self.error(f"'{name}' is not {kind}; choose from: {', '.join(accepted)}")
+
 
 def add_bazel(parser, command):
     """Adds the option --bazel=OPTION: a list."""
