@@ -27,7 +27,9 @@ class DifferentialTest : public testing::Test {
     if (!live::require_live_kernel()) return;
     cpu_ = static_cast<int>(os::online_cpus().value().front());
     on_cpu_.emplace(static_cast<std::uint32_t>(cpu_));
-    emitter_.emplace(make_emitter().value());
+    auto emitter = make_emitter();
+    ASSERT_TRUE(emitter) << emitter.error();
+    emitter_ = *std::move(emitter);
   }
 
   Compared expect_equal(const CampaignOptions& options) {
