@@ -166,7 +166,7 @@ vectors = {one["id"]: one for one in json.loads((here / "vectors/index.json").re
 # Blocks of cases.txt, each from `case ID` to the next.
 scripts = {
     block.split()[0]: "case " + block.split("\n#")[0].rstrip()
-    for block in ("\n" + (here / "cases.txt").read_text()).split("\ncase ")[1:]
+    for block in ("\n" + (here / "cases/cases.txt").read_text()).split("\ncase ")[1:]
 }
 
 
