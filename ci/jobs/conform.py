@@ -1,7 +1,8 @@
 """Other people's consumers, as packaged by Debian, in harness/conformance.
 
-Writes the matrix of subjects and cases to ci-results/conform, and fails if it differs from the one
-that is checked in (harness/conformance/RESULTS.md). Installs what is missing: ci/setup conform.
+Writes the matrix of subjects and cases, and its picture, to ci-results/conform, and fails if it
+differs from the one that is checked in (harness/conformance/RESULTS.md). Installs what is missing:
+ci/setup conform.
 Exit codes: 0 as checked in, 1 other than that, 2 usage or environment; with --subject, as perfring
 conform's of it: 0 right, 1 wrong, 3 nothing shown.
 """
@@ -15,6 +16,7 @@ from jobs.checkout import ROOT
 from jobs.conform_subjects import FOREIGN, PEERS, PERFRING
 
 CHECKED_IN = ROOT / "harness/conformance/RESULTS.md"
+PICTURE = ROOT / "docs/consumers.svg"  # of CHECKED_IN
 TABLE = ROOT / "harness/conformance/table.py"
 PROGRAMS = ("bpftool", "bpftrace", "perf", "go", "i686-linux-gnu-gcc", "i686-linux-gnu-g++")
 SHOWN = (0, 1, 3)  # exit codes: a case that a subject fails, or that shows nothing, is a result
@@ -122,7 +124,8 @@ def parse(arguments):
     parser.add_argument(
         "--update",
         action="store_true",
-        help="the matrix takes the place of what is checked in",
+        help="the matrix takes the place of what is checked in, and its picture that of "
+        "docs/consumers.svg",
     )
     options = parser.parse_args(arguments)
     if options.update and options.peer:
@@ -148,9 +151,10 @@ def main(arguments):
         status = matrix.own_status
         if options.update:
             shutil.copyfile(results / "results.md", CHECKED_IN)
+            shutil.copyfile(results / "results.svg", PICTURE)
     else:
         status = matrix.compare()
-    print(f"ci/run conform: {results}/results.md and results.html")
+    print(f"ci/run conform: {results}/results.md, results.svg, results.html")
     if status != 0 and not options.subject:
         name = CHECKED_IN.relative_to(ROOT)
         print(f"ci/run conform: other than {name}", file=sys.stderr)

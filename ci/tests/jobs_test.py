@@ -370,7 +370,9 @@ exit "${STATUS:-0}"
 """
 TABLE = """import os, sys
 if sys.argv[1] != "--known":
-    open(sys.argv[1] + "/results.md", "w").close()
+    for ending in "md", "svg":
+        with open(sys.argv[1] + "/results." + ending, "w") as file:
+            file.write("the " + ending)
     sys.exit(int(os.environ.get("TABLE", 0)) if len(sys.argv) > 2 else 0)
 """
 
@@ -388,6 +390,7 @@ class ConformTest(support.Case):
             "PERFRING": program,
             "TABLE": self.write("table.py", TABLE),
             "CHECKED_IN": self.write("RESULTS.md", ""),
+            "PICTURE": self.write("consumers.svg", ""),
             "require_all": lambda: None,
         }.items():
             self.enterContext(mock.patch.object(conform, name, value))
@@ -423,4 +426,9 @@ class ConformTest(support.Case):
             self.conform(STATUS="2")
 
     def test_update(self):
+        self.assertEqual(self.conform("--check")[0], 0)
+        self.assertEqual((self.read("RESULTS.md"), self.read("consumers.svg")), ("", ""))
         self.assertEqual(self.conform("--update", TABLE="1")[0], 0)
+        self.assertEqual(
+            (self.read("RESULTS.md"), self.read("consumers.svg")), ("the md", "the svg")
+        )

@@ -1,12 +1,14 @@
+#!/usr/bin/env python3
 """Writes the matrix of subjects and cases, from the JSON of `perfring conform`.
 
 usage: table.py FOLDER [CHECKED_IN]: FOLDER has `subjects` (on each line a name, a version and the
-options of `perfring conform` that run it, between tabs) and NAME.json, and gets results.md and
-results.html. If it has NAME.live.json too, from `perfring conform --live`, results.md ends with a
-section on those runs. Ends with 1 and lists the differences if a cell differs from CHECKED_IN, an
-earlier results.md.
+options of `perfring conform` that run it, between tabs) and NAME.json, and gets results.md,
+results.svg and results.html. If it has NAME.live.json too, from `perfring conform --live`,
+results.md ends with a section on those runs. Ends with 1 and lists the differences if a cell
+differs from CHECKED_IN, an earlier results.md.
        table.py --known CHECKED_IN NAME: prints the failures of a subject there, in the format of
 `perfring conform --known`
+       table.py --picture CHECKED_IN: prints the picture of it, which is docs/consumers.svg
 """
 import html
 import json
@@ -14,17 +16,11 @@ import pathlib
 import platform
 import sys
 
-COLOURS = {
-    "right": "#8bc34a",
-    "acceptable": "#cddc39",
-    "not run": "#dddddd",
-    "loses": "#ffb300",
-    "garbage": "#fb8c00",
-    "floods": "#f4511e",
-    "hangs": "#e53935",
-    "crashes": "#8e24aa",
-    "out of bounds": "#4a148c",
-}
+sys.dont_write_bytecode = True
+from picture import LOOKS, WRONG, Picture, groups_of
+
+HERE = pathlib.Path(__file__).parent
+CASES = (HERE / "cases/cases.txt").read_text()
 
 
 def cells_of(path):
@@ -43,10 +39,27 @@ def cells_of(path):
     return all_cells
 
 
+def picture_of(path):
+    """Returns the picture of results.md."""
+    text = pathlib.Path(path).read_text().split("\n## Hostile")[0]
+    cells = {key[1:]: cell for key, cell in cells_of(path).items() if key[0] == ""}
+    versions = {name: cell for (name, case), cell in cells.items() if case == "version"}
+    outcomes = {
+        key: "acceptable" if cell.startswith("(") else cell
+        for key, cell in cells.items()
+        if key[1] != "version"
+    }
+    cases = [(case, f"\n| {case} |" in text) for case in dict.fromkeys(key[1] for key in outcomes)]
+    return Picture(versions, cases, outcomes, groups_of(CASES)).svg()
+
+
 if sys.argv[1] == "--known":
     for (section, name, case), outcome in cells_of(sys.argv[2]).items():
-        if section == "" and name == sys.argv[3] and outcome in tuple(COLOURS)[3:]:
+        if section == "" and name == sys.argv[3] and outcome in WRONG:
             print(case, outcome)
+    sys.exit()
+if sys.argv[1] == "--picture":
+    print(picture_of(sys.argv[2]), end="")
     sys.exit()
 folder = pathlib.Path(sys.argv[1])
 rows = [line.split("\t") for line in (folder / "subjects").read_text().splitlines()]
@@ -72,7 +85,7 @@ def count(name, kind, outcomes):
     )
 
 
-good, bad = ("right", "acceptable"), tuple(COLOURS)[3:]
+good = ("right", "acceptable")
 lines = [
     "# Other people's consumers, held to the cases",
     "",
@@ -85,7 +98,7 @@ lines = [
     "| version | " + " | ".join(version for _, version in subjects) + " |",
 ]
 for kind, title in ((True, "reachable"), (False, "hostile")):
-    for outcomes, what in ((good, "right or acceptable"), (bad, "wrong")):
+    for outcomes, what in ((good, "right or acceptable"), (WRONG, "wrong")):
         lines.append(
             f"| {title}: {what} | "
             + " | ".join(str(count(name, kind, outcomes)) for name, _ in subjects)
@@ -160,13 +173,13 @@ if live:
         f"| {case} | " + " | ".join(live_cell(name, case) for name in live) + " |" for case in ran
     ]
 (folder / "results.md").write_text("\n".join(lines) + "\n")
+(folder / "results.svg").write_text(picture_of(folder / "results.md"))
 
-here = pathlib.Path(__file__).parent
-vectors = {one["id"]: one for one in json.loads((here / "vectors/index.json").read_text())["cases"]}
+vectors = {one["id"]: one for one in json.loads((HERE / "vectors/index.json").read_text())["cases"]}
 # Blocks of cases.txt, each from `case ID` to the next.
 scripts = {
     block.split()[0]: "case " + block.split("\n#")[0].rstrip()
-    for block in ("\n" + (here / "cases/cases.txt").read_text()).split("\ncase ")[1:]
+    for block in ("\n" + CASES).split("\ncase ")[1:]
 }
 
 
@@ -179,6 +192,11 @@ def expected(event):
     return f"{kind} {event[kind]}" + (
         f" and {event['padding']} of padding" if event["padding"] else ""
     )
+
+
+def style(cell):
+    colour, ink, _, _ = LOOKS[cell["outcome"]]
+    return f"background:{colour};color:{ink or '#000000'}"
 
 
 def behind(case, kind):
@@ -201,7 +219,7 @@ def behind(case, kind):
         cell = cells[name, case]
         replay = f"perfring conform --only {case} {options[name]}" if name in options else ""
         parts.append(
-            f'<tr><th>{html.escape(name)}</th><td style="background:{COLOURS[cell["outcome"]]}">'
+            f'<tr><th>{html.escape(name)}</th><td style="{style(cell)}">'
             f'{html.escape(text(cell))}</td><td class=wide>{html.escape(cell["detail"])}'
             f'{html.escape("".join(chr(10) + "< " + each for each in cell.get("backtrace", [])))}<br>'
             f"<code>{html.escape(replay)}</code></td></tr>"
@@ -210,7 +228,7 @@ def behind(case, kind):
         cell = live[name].get(case, {"outcome": "not run", "detail": ""})
         parts.append(
             f"<tr><th>{html.escape(name)}, live</th>"
-            f'<td style="background:{COLOURS[cell["outcome"]]}">{html.escape(text(cell))}</td>'
+            f'<td style="{style(cell)}">{html.escape(text(cell))}</td>'
             f'<td class=wide>{html.escape(cell["detail"])}</td></tr>'
         )
     line = f"perfring inspect harness/conformance/vectors/index.json --case {case}"
@@ -225,12 +243,11 @@ for case, reachable in cases:
     for name, _ in subjects:
         cell = cells[name, case]
         said = html.escape(f"{name}, {case}: {cell['outcome']} {cell['detail']}", quote=True)
-        row.append(f'<td style="background:{COLOURS[cell["outcome"]]}" title="{said}"></td>')
+        row.append(f'<td style="{style(cell)}" title="{said}"></td>')
     rows.append(f'<tr class="{kind}">{"".join(row)}</tr>')
     sections.append(behind(case, kind))
 legend = " ".join(
-    f'<span style="background:{colour};color:#fff">&nbsp;{name}&nbsp;</span>'
-    for name, colour in COLOURS.items()
+    f'<span style="{style({"outcome": name})}">&nbsp;{name}&nbsp;</span>' for name in LOOKS
 )
 head = "".join(
     f"<th>{html.escape(name)}<br>{html.escape(version)}</th>" for name, version in subjects

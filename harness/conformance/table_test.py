@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests table.py, without running a consumer: the runs are those that RESULTS.md tells of.
+"""Tests table.py, without running a consumer: the runs are those that RESULTS.md tells of. Then
+compares what shows the results with them: docs/consumers.svg, and a sentence of README.md.
 
 usage: table_test.py, in the workspace's folder
 """
@@ -13,6 +14,7 @@ import unittest
 
 HERE = pathlib.Path("harness/conformance")
 RESULTS = (HERE / "RESULTS.md").read_text()
+PICTURE = pathlib.Path("docs/consumers.svg")
 ORDER = re.findall(r"^case (\S+)", (HERE / "cases/cases.txt").read_text(), re.MULTILINE)
 
 
@@ -105,6 +107,34 @@ class TableTest(unittest.TestCase):
         kernel = re.compile(r"(?<=^## On the live kernel: Linux ).*", re.MULTILINE)
         written = (self.folder / "results.md").read_text()
         self.assertEqual(kernel.sub("", written), kernel.sub("", RESULTS))
+
+    def test_draws_the_picture_of_the_runs(self):
+        self.runs.write(self.folder)
+        self.table(self.folder)
+        picture = (self.folder / "results.svg").read_text()
+        command = f"{HERE}/table.py --picture {HERE}/RESULTS.md >{PICTURE}"
+        self.assertTrue(picture == PICTURE.read_text(), f"{PICTURE} differs; write it: {command}")
+        cells = [case["outcome"] for cases in self.runs.cases.values() for case in cases]
+        for outcome in ("right", "acceptable", "not run", "loses", "garbage", "out of bounds"):
+            drawn = picture.count(f'<use href="#{outcome.replace(" ", "-")}"')
+            self.assertEqual(drawn, cells.count(outcome) + 1, f"{outcome}, once in the legend")
+
+    def test_the_picture_has_what_results_md_counts(self):
+        counts = {cells[0]: cells[1:] for cells in rows(sections()[0])}
+        drawn = re.findall(r">(\d+)<tspan [^>]*>of (\d+)</tspan>", PICTURE.read_text())
+        for kind in ("reachable", "hostile"):
+            for good, wrong in zip(
+                *(counts[f"{kind}: {of}"] for of in ("right or acceptable", "wrong"))
+            ):
+                self.assertEqual(drawn.pop(0), (wrong, str(int(good) + int(wrong))))
+        self.assertEqual(drawn, [])
+
+    def test_readme_md_has_the_count_of_libbpf(self):
+        outcomes = [case["outcome"] for case in self.runs.cases["libbpf"] if case["reachable"]]
+        right = sum(outcomes.count(of) for of in ("right", "acceptable"))
+        run = len(outcomes) - outcomes.count("not run")
+        sentence = f"libbpf 1.1 fails {run - right} of {run} cases that real kernels can produce"
+        self.assertTrue(sentence in pathlib.Path("README.md").read_text(), f"not: {sentence}")
 
     def test_lists_each_cell_that_differs(self):
         self.runs.cases["bcc"][0]["outcome"] = "crashes"
