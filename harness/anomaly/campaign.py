@@ -1,7 +1,7 @@
 """Runs flows with one thing that fails, and says what is wrong with how they end.
 
     bazel run //harness/anomaly:campaign -- --all            every injection, in both of two rooms: the long form
-    bazel run //harness/anomaly:campaign -- --all --update   and writes the tables of README.md
+    bazel run //harness/anomaly:campaign -- --all --update   and writes INJECTIONS.md
     bazel run //harness/anomaly:campaign -- --sample 45      drawn ones, for so many seconds; --seed N
     bazel run //harness/anomaly:campaign -- --one 'FLOW CALL ERRNO N'   one, and what it says
     --limit SECONDS   of the long form

@@ -1,10 +1,14 @@
-"""Writes the tables of README.md: how often each call was made to fail in each flow."""
+"""Writes INJECTIONS.md: how often each call was made to fail in each flow."""
 import os
 import pathlib
 
 import catalogue
 
-BEGIN, END = "<!-- written by campaign --all --update -->\n", "<!-- until here -->\n"
+HEAD = """# How often each call was made to fail in each flow
+
+Written by `bazel run //harness/anomaly:campaign -- --all --update`: rows are calls, columns flows.
+
+"""
 
 
 def table(title, names, counts):
@@ -34,10 +38,8 @@ def text_of(counts):
 
 
 def update(counts):
-    readme = pathlib.Path(
-        os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "harness/anomaly/README.md"
+    path = pathlib.Path(
+        os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "harness/anomaly/INJECTIONS.md"
     )
-    text = readme.read_text()
-    head, tail = text.split(BEGIN)[0], text.split(END)[1]
-    readme.write_text(head + BEGIN + text_of(counts) + END + tail)
-    print(f"{readme} is written")
+    path.write_text(HEAD + text_of(counts))
+    print(f"{path} is written")

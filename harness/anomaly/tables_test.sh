@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that tables agree: README.md's tables list the flows of flows.json and calls of errnos.txt;
+# Checks that tables agree: INJECTIONS.md lists the flows of flows.json and the calls of errnos.txt;
 # errnos.txt lists the calls of calls.cc, with existing errnos; flows.json lists the flows of
 # flows.cc, and has a flow for each command of `perfring`.
 # usage: tables_test.sh, in the workspace's folder
@@ -19,13 +19,13 @@ for command in $(harness/cli/perfring --help | sed -n '/^Subcommands:/,$s/^  \([
   grep -q "{perfring} $command " $here/flows.json || fail "flows.json has no flow of perfring $command"
 done
 
-python3 -B - <<'EOF' || fail "README.md's tables are not those of the catalogue"
+python3 -B - <<'EOF' || fail "INJECTIONS.md's tables are not those of the catalogue"
 import errno, pathlib, re, sys
 sys.path.insert(0, "harness/anomaly")
 import catalogue, tables
 wrong = [name for call in catalogue.read_calls().values() if call.name != "cut"
          for name in call.errnos if not hasattr(errno, name)]
-text = pathlib.Path("harness/anomaly/README.md").read_text().split(tables.BEGIN)[1].split(tables.END)[0]
+text = pathlib.Path("harness/anomaly/INJECTIONS.md").read_text().removeprefix(tables.HEAD)
 heads = [re.split(r" \| ", line.strip("| "))[1:] for line in text.splitlines()
          if line.startswith(("| library |", "| program |"))]
 flows = [flow for flow in catalogue.read_flows() if not flow.planted]
