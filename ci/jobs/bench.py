@@ -56,7 +56,7 @@ RUNS = {"window 1/unmerged": ("at most", 5.8)}
 MERGE = {
     "random/2": RANDOM,
     "random/8": RANDOM,
-    # The merge needs a match on each of six levels, and misses the aim (harness/bench/README.md).
+    # The merge needs a match on each of six levels, and misses the aim (harness/bench/RESULTS.md).
     "random/64": {
         **RANDOM,
         "window 1/unmerged": ("at most", 18),

@@ -43,7 +43,7 @@ for form in "--json=$folder/form" "--json $folder/form"; do
 done
 "$drain" --json - "${quick[@]}" 2>/dev/null | python3 -c 'import json, sys; json.load(sys.stdin)' ||
   fail "--json - prints something else than JSON"
-# The README's tables, from measured lines and from a made-up run.
+# The tables of RESULTS.md and docs/speed.md, from measured lines and from a made-up run.
 "$drain" --json - --benchmark_filter='^64K/(8|8.16)/count$' --benchmark_min_time=0.01 2>/dev/null |
   harness/bench/table >"$folder/table" || fail "a run makes no table"
 grep -qE '^\| 64K/8/count \| (\*\*)?[0-9]+\.[0-9]{2}' "$folder/table" &&
