@@ -3,6 +3,7 @@
 # - the tests that UPSTREAM.md and DIVERGENCES.md name as evidence are in lib or in harness/live
 # - the items that UPSTREAM.md names as ours are in lib's headers
 # - the cited facts (K12, R12, T12, W12, P12, D12, Q12) are stated, each once in its file of facts
+# - the facts in KERNEL_FACTS.md's table of kernels have tests that ci/run kernel_facts finds
 # usage: citations_test.sh FILE: a file of the checkout, which is read (links are followed)
 set -u
 . lib/perfring/testing/test.sh
@@ -66,5 +67,14 @@ while IFS= read -r fact; do
   grep -qx "$fact" "$folder/stated" || fail "no fact $fact, cited in $(grep -lw "$fact" "${citing[@]}" | xargs)"
 done < <(sed -E 's/^- \*\*[KRTWPDQ][0-9]+[a-z]?\*\*//' "${citing[@]}" | grep -aowE '[KRTWPDQ][0-9]+[a-z]?' | sort -u)
 [ $facts -ge 50 ] || fail "only $facts facts are cited"
+
+facts_with_tests="from jobs import kernel_facts; print(*kernel_facts.tests_of_facts(), sep='\n')"
+PYTHONPATH=ci python3 -B -c "$facts_with_tests" >"$folder/shown" || fail "ci/jobs finds no tests"
+rows=0
+while IFS= read -r fact; do
+  rows=$((rows + 1))
+  grep -qx "$fact" "$folder/shown" || fail "no live test shows $fact, which KERNEL_FACTS.md's table has"
+done < <(sed -nE '/<!-- ci.run kernel_facts: -->/,$s/^\| ([KRW][0-9]+[a-z]?) .*/\1/p' harness/KERNEL_FACTS.md)
+[ $rows -ge 50 ] || fail "only $rows facts are in KERNEL_FACTS.md's table"
 
 finish "$tests tests, $items items and $facts facts are cited, and there"

@@ -31,7 +31,7 @@ def tests_of_facts():
     """Returns the titles of the tests that show each fact."""
     tests = {}
     for folder in FOLDERS:
-        for path in sorted((ROOT / "harness" / folder).glob("*_test.cc")):
+        for path in sorted((ROOT / "harness" / folder).rglob("*_test.cc")):
             for comment, suite, name in COMMENTED.findall(path.read_text(encoding="utf-8")):
                 shown = SHOWS.match(comment)
                 for fact in shown[1].split(", ") if shown else ():

@@ -62,7 +62,7 @@ class KernelFactsTest(support.Case):
 
     def setUp(self):
         super().setUp()
-        self.write("harness/live/a_test.cc", LIVE_TESTS)
+        self.write("harness/live/tests/a_test.cc", LIVE_TESTS)
         begin, end = "<!-- ci/run kernel_facts: -->", "<!-- :ci/run kernel_facts -->"
         self.write("harness/KERNEL_FACTS.md", f"before\n{begin}\nold\n{end}\nafter\n")
         self.report("new", "new", "6.12.1-x", 'name="B">', 'name="C"><failure message="x"/>')
