@@ -1,21 +1,25 @@
 """Writes compile_commands.json, for clangd and other tools.
 
 Asks Bazel how each file is compiled (aquery) and compiles nothing. Generated files exist only after
-a build. Exit codes: 0 written, 2 usage or environment.
+a build; lib's headers are taken from lib, and not from the links to them that a build makes.
+Exit codes: 0 written, 2 usage or environment.
 """
 import json
+import re
 import subprocess
 
 from jobs import processes, usage
 from jobs.checkout import ROOT
 
 SOURCES = (".cc", ".c")
+LINKS = re.compile(r"-Ibazel-out/.*/bin/lib/.*_virtual_includes/.*")  # `perfring`, a part of lib
 
 
 def entry_of(arguments, folder):
     """Returns an action's entry, if it compiles one of our sources."""
     source = next((each for each in arguments if each.endswith(SOURCES)), "")
     if source and (ROOT / source).exists():
+        arguments = [LINKS.sub(f"-I{ROOT}/lib", each) for each in arguments]
         return {"directory": folder, "file": str(ROOT / source), "arguments": arguments}
     return None
 

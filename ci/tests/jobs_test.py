@@ -3,6 +3,7 @@ import contextlib
 import fcntl
 import io
 import json
+import pathlib
 import os
 import unittest
 from unittest import mock
@@ -288,7 +289,9 @@ class StatesTest(support.Case):
 AQUERY = """#!/bin/sh
 case $1 in
   info) echo /root ;;
-  *) echo '{"actions": [{"arguments": ["g++", "-c", "a.cc"]}, {"arguments": ["g++", "b.cc"]}]}' ;;
+  *) echo '{"actions": [
+      {"arguments": ["g++", "-Ibazel-out/k8/bin/lib/perfring/_virtual_includes/ring", "a.cc"]},
+      {"arguments": ["g++", "b.cc"]}]}' ;;
 esac
 exit "${STATUS:-0}"
 """
@@ -300,7 +303,9 @@ class CompileCommandsTest(support.Case):
         self.write("a.cc", "")
         self.expect(0, "^compile_commands.json: 1 files$", "ci/run", "compile_commands")
         (entry,) = json.loads(self.read("compile_commands.json"))
-        self.assertEqual(entry["arguments"], ["g++", "-c", "a.cc"])
+        compiler, headers, source = entry["arguments"]
+        self.assertEqual((compiler, source), ("g++", "a.cc"))
+        self.assertEqual(headers, f"-I{pathlib.Path(entry['file']).parent}/lib")
         last = "^ci/run compile_commands: bazel aquery failed: see above$"
         self.expect(2, last, "ci/run", "compile_commands", STATUS="1")
 
