@@ -15,6 +15,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -23,8 +25,14 @@
 #include <vector>
 
 #include "fuzz/input.h"
+#include "perfring/perf_event.h"
+#include "perfring/record/callchain.h"
+#include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
 #include "perfring/record/layouts.h"
+#include "perfring/record/sample.h"
 #include "perfring/record/to_string.h"
+#include "perfring/record/view.h"
 #include "perfring/testing/hand_made_records.h"
 
 namespace perfring::fuzz {

@@ -5,11 +5,24 @@
 // outside [data_tail, data_head), and must move data_tail once, past the delivered records. If
 // nothing writes to the ring meanwhile, each event must equal the reference consumer's.
 
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
 #include "fuzz/hostile_ring.h"
+#include "fuzz/input.h"
 #include "harness/oracle/drain_watch.h"
+#include "harness/oracle/invariant.h"
 #include "harness/rig/watched_cpu.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/reference_drain.h"
 
 namespace perfring::fuzz {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <iterator>
 #include <map>
 #include <set>
@@ -14,8 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "harness/faults/consumer_faults.h"
 #include "harness/faults/fault_catalogue.h"
+#include "harness/faults/memory_faults.h"
 #include "harness/faults/planted.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/default_memory.h"
 #include "perfring/testing/by_cursor.h"
 
 namespace perfring::fuzz {

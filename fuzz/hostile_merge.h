@@ -12,17 +12,34 @@
 //   ...  the first hostile ring (hostile_ring.h), whose pokes and stops count the events of all
 //        rings; then the second, whose pokes and stops are ignored
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <array>
 #include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "fuzz/hostile_drain.h"
+#include "fuzz/hostile_ring.h"
+#include "fuzz/input.h"
+#include "harness/oracle/drain_watch.h"
+#include "harness/oracle/invariant.h"
+#include "harness/rig/watched_cpu.h"
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/memory.h"
 #include "perfring/testing/copied_events.h"
+#include "perfring/testing/reference_drain.h"
 
 namespace perfring::fuzz {
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <ios>
 #include <iterator>
 #include <optional>
 #include <string>

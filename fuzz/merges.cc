@@ -1,6 +1,7 @@
 #include <string_view>
 
 #include "fuzz/hostile_merge.h"
+#include "fuzz/input.h"
 
 namespace perfring::fuzz {
 

@@ -1,6 +1,7 @@
 #include <string_view>
 
 #include "fuzz/any_record.h"
+#include "fuzz/input.h"
 
 namespace perfring::fuzz {
 

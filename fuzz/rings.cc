@@ -3,7 +3,10 @@
 #include <string_view>
 
 #include "fuzz/hostile_drain.h"
+#include "fuzz/hostile_ring.h"
+#include "fuzz/input.h"
 #include "harness/faults/memory_faults.h"
+#include "perfring/ring/cursor.h"
 #include "perfring/testing/by_cursor.h"
 
 namespace perfring::fuzz {

@@ -6,6 +6,10 @@
 #include <array>
 #include <bit>
 #include <concepts>
+#include <cstdint>
+#include <utility>
+
+#include "harness/kernel/perf_event.h"
 
 namespace perfring::fuzz {
 namespace {

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "fuzz/input.h"
 #include "fuzz/script_bytes.h"
 #include "harness/program/console.h"
 #include "harness/program/options.h"
@@ -12,6 +16,7 @@
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "harness/rig/script_run.h"
+#include "harness/script/script.h"
 
 namespace perfring::fuzz {
 namespace {

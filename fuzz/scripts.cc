@@ -7,9 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/input.h"
 #include "fuzz/script_bytes.h"
 #include "fuzz/two_consumers.h"
+#include "harness/oracle/invariant.h"
 #include "harness/rig/script_run.h"
+#include "harness/script/script.h"
 
 namespace perfring::fuzz {
 namespace {

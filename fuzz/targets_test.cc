@@ -2,8 +2,12 @@
 // finds faulty consumers. hostile_drain_test.cc tests the targets of rings.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
+#include <ios>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -13,12 +17,19 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/input.h"
 #include "fuzz/script_bytes.h"
 #include "fuzz/two_consumers.h"
 #include "harness/faults/consumer_faults.h"
 #include "harness/faults/memory_faults.h"
+#include "harness/faults/ring_wrappers.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::fuzz {
 namespace {

@@ -14,12 +14,19 @@
 
 #include <linux/perf_event.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "fuzz/input.h"
 #include "fuzz/script_bytes.h"
 #include "harness/rig/simulated_kernel.h"
+#include "harness/script/script.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"

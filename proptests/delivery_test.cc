@@ -3,11 +3,24 @@
 // is delivered, according to K6 to K10.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
+#include "harness/faults/consumer_faults.h"
+#include "harness/faults/kernel_faults.h"
+#include "harness/faults/loop_faults.h"
+#include "harness/faults/memory_faults.h"
+#include "harness/oracle/ledger.h"
+#include "harness/oracle/payload.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/ring.h"
+#include "perfring/testing/copied_events.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"
 

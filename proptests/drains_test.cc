@@ -7,22 +7,30 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <iterator>
 #include <ostream>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "harness/faults/consumer_faults.h"
 #include "harness/faults/fault_catalogue.h"
 #include "harness/faults/loop_faults.h"
+#include "harness/oracle/invariant.h"
 #include "harness/rig/script_faults.h"
 #include "harness/rig/simulated_kernel.h"
 #include "harness/rig/watched_cpu.h"
+#include "harness/script/script.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/memory.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/reference_drain.h"
 #include "proptests/property.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ios>
 #include <ostream>
 
 #include "proptests/scripts.h"

@@ -1,8 +1,12 @@
 // Rings of any bytes: every drain ends, stays in the ring, and agrees with the reference consumer.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "harness/faults/consumer_faults.h"
@@ -10,9 +14,14 @@
 #include "harness/faults/memory_faults.h"
 #include "harness/oracle/drain_watch.h"
 #include "harness/rig/watched_cpu.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/by_cursor.h"
 #include "perfring/testing/copied_events.h"
+#include "perfring/testing/fake_ring.h"
 #include "perfring/testing/reference_drain.h"
 #include "proptests/hostile_image.h"
 #include "proptests/property.h"

@@ -1,6 +1,8 @@
 #include "proptests/litmus.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <ostream>
 #include <set>
 #include <string>

@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "harness/model/engine/execution.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/usage_error.h"
 #include "harness/model/hardware/litmus_machine.h"
 #include "harness/model/litmus/litmus.h"
+#include "harness/model/litmus/memory_model.h"
 #include "harness/model/reference/enumerate.h"
 #include "harness/program/sanitizers.h"
 #include "proptests/property.h"

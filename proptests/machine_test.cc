@@ -7,12 +7,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <ostream>
 #include <utility>
 #include <vector>
 
+#include "harness/faults/consumer_faults.h"
+#include "harness/faults/kernel_faults.h"
+#include "harness/faults/loop_faults.h"
+#include "harness/rig/script_run.h"
+#include "perfring/testing/copied_events.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"
 

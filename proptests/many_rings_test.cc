@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/simulator/engine.h"
 #include "harness/simulator/settings.h"
 #include "harness/simulator/simulation.h"

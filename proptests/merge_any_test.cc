@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/faults/memory_faults.h"
+#include "perfring/ring/default_memory.h"
 #include "proptests/merge_oracle.h"
 #include "proptests/property.h"
 

@@ -16,9 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
+#include "perfring/perf_event.h"
 #include "perfring/record/layout.h"
+#include "perfring/ring/cursor.h"
 #include "perfring/sampler/time_merge.h"
+#include "perfring/testing/fake_ring.h"
 #include "perfring/testing/rings.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"

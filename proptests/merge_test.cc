@@ -2,8 +2,10 @@
 // sound one.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -13,6 +15,11 @@
 #include "harness/oracle/drain_watch.h"
 #include "harness/rig/watched_cpu.h"
 #include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/memory.h"
+#include "perfring/testing/copied_events.h"
 #include "perfring/testing/reference_drain.h"
 #include "perfring/testing/rings.h"
 #include "proptests/hostile_image.h"

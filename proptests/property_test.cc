@@ -1,6 +1,11 @@
 // Counterexamples are short, readable and replayable.
 
 #include "proptests/property.h"
+#include <cstddef>
+
+#include "harness/faults/kernel_faults.h"
+#include "harness/rig/script_run.h"
+#include "harness/script/script.h"
 #include "proptests/scripts.h"
 
 #include <gtest/gtest-spi.h>

@@ -2,15 +2,26 @@
 // decoder returns exactly the fields that were put in.
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <ios>
 #include <random>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "harness/program/json.h"
 #include "harness/record/encoder.h"
 #include "harness/record/known_fields.h"
 #include "harness/record/vectors.h"
 #include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/uapi.h"
+#include "perfring/record/view.h"
 #include "perfring/testing/hand_made_records.h"
 #include "proptests/property.h"
 

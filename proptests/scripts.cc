@@ -3,6 +3,8 @@
 #include <ostream>
 #include <utility>
 
+#include "harness/kernel/perf_event.h"
+
 namespace perfring::script {
 
 void showValue(const Settings& settings, std::ostream& out) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <iosfwd>
@@ -19,7 +20,11 @@
 #include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
 #include "harness/rig/script_run.h"
+#include "harness/rig/watched_cpu.h"
 #include "harness/script/script.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/ring.h"
 #include "perfring/testing/by_cursor.h"
 #include "perfring/testing/copied_events.h"
 #include "proptests/property.h"

@@ -4,11 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "harness/faults/kernel_faults.h"
+#include "harness/faults/loop_faults.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/script/script.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"
 #include "proptests/waiters.h"

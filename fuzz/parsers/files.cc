@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -13,7 +15,10 @@
 
 #include "fuzz/input.h"
 #include "harness/differential/trace.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/engine/usage_error.h"
 #include "harness/model/litmus/litmus.h"
+#include "harness/model/litmus/memory_model.h"
 #include "harness/program/json.h"
 #include "harness/record/known_fields.h"
 #include "harness/record/perf_data.h"
@@ -22,6 +27,8 @@
 #include "harness/simulator/settings.h"
 #include "perfring/event/event.h"
 #include "perfring/event/tracepoint_fields.h"
+#include "perfring/perf_event.h"
+#include "perfring/record/decode.h"
 #include "perfring/record/to_string.h"
 
 namespace perfring::fuzz {

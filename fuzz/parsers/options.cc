@@ -1,20 +1,28 @@
 // Fuzz targets for the parsers of command lines: each function outside the anonymous namespace is a
 // target. Each line of the input is one argument.
 
+#include <algorithm>
+#include <cstddef>
 #include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "fuzz/input.h"
 #include "harness/bench/bench_options.h"
+#include "harness/cli/check/check.h"
 #include "harness/cli/command_line.h"
 #include "harness/cli/demo/live.h"
+#include "harness/cli/diff/diff.h"
+#include "harness/cli/sim/sim.h"
+#include "harness/cli/stress/stress.h"
 #include "harness/program/numbers.h"
 #include "harness/program/options.h"
 #include "harness/script/script.h"
+#include "harness/simulator/settings.h"
 #include "perfring/event/event.h"
 #include "perfring/os/cpus.h"
 

@@ -2,18 +2,28 @@
 
 #include "harness/conformance/subjects.h"
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <utility>
+#include <variant>
 
 #include "harness/faults/planted.h"
+#include "harness/rig/simulated_ring.h"
 #include "harness/rig/watched_cpu.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/sample.h"
 #include "perfring/record/whole.h"
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 
 namespace perfring::conformance {

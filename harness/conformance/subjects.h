@@ -5,11 +5,15 @@
 // adapters, which are programs in any language; and unmodified programs.
 
 #include <cstdint>
+#include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/conformance/cases/case_producer.h"
+#include "harness/conformance/cases/cases.h"
 #include "harness/conformance/cases/judge.h"
 #include "harness/conformance/cases/vector.h"
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "harness/differential/campaign.h"
 #include "harness/differential/live_reference.h"

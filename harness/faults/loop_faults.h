@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "harness/faults/ring_wrappers.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/memory.h"
 #include "perfring/testing/by_cursor.h"

@@ -12,18 +12,27 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <variant>
 
 #include "harness/kernel/perf_event.h"
+#include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
+#include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array.h"
 #include "perfring/ring/hardware_memory.h"
+#include "perfring/ring/memory.h"
 
 namespace perfring::live {
 namespace {

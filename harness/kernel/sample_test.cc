@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "harness/kernel/kernel_testing.h"
 #include "harness/kernel/known_sizes.h"

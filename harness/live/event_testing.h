@@ -5,10 +5,13 @@
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <linux/prctl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -17,6 +20,10 @@
 
 #include "harness/live/live_testing.h"
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
 #include "perfring/os/fd.h"
 #include "perfring/sampler/sampler.h"
 

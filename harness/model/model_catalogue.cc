@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "harness/faults/fault_catalogue.h"
 #include "harness/model/programs/programs.h"

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -11,7 +12,9 @@
 #include "harness/model/engine/explorer.h"
 #include "harness/model/engine/trace.h"
 #include "harness/model/engine/trace_dot_testing.h"
+#include "harness/model/engine/usage_error.h"
 #include "harness/model/hardware/explorer.h"
+#include "harness/model/litmus/memory_model.h"
 #include "harness/model/model_catalogue.h"
 
 namespace perfring::model {

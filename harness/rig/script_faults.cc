@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "harness/faults/planted.h"
 #include "harness/rig/script_run.h"
+#include "harness/rig/watched_cpu.h"
 #include "harness/script/script.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::rig {
 namespace {

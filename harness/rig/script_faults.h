@@ -14,6 +14,7 @@
 
 #include "harness/oracle/invariant.h"
 #include "harness/rig/simulated_kernel.h"
+#include "harness/rig/simulated_ring.h"
 #include "harness/script/script.h"
 
 namespace perfring::rig {

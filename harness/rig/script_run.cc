@@ -1,10 +1,15 @@
 #include "harness/rig/script_run.h"
 
 #include <fmt/format.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/oracle/payload.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/memory.h"
 
 namespace perfring::rig {
 

@@ -20,8 +20,12 @@
 #include "harness/oracle/ledger.h"
 #include "harness/program/verdict.h"
 #include "harness/rig/simulated_kernel.h"
+#include "harness/rig/simulated_ring.h"
 #include "harness/rig/watched_cpu.h"
 #include "harness/script/script.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 
 namespace perfring::rig {

@@ -3,16 +3,26 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/faults/consumer_faults.h"
 #include "harness/faults/kernel_faults.h"
 #include "harness/faults/loop_faults.h"
 #include "harness/faults/memory_faults.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/oracle/invariant.h"
 #include "harness/rig/script_faults.h"
 #include "harness/rig/script_run.h"
+#include "harness/rig/watched_cpu.h"
 #include "harness/script/script.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/ring.h"
 #include "perfring/testing/by_cursor.h"
 
 namespace perfring::rig {

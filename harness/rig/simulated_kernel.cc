@@ -1,7 +1,12 @@
 #include "harness/rig/simulated_kernel.h"
 
+#include <linux/perf_event.h>
+#include <sys/epoll.h>
+
 #include <cstring>
 #include <stdexcept>
+
+#include "harness/kernel/perf_event.h"
 
 namespace perfring::rig {
 

@@ -1,12 +1,16 @@
 #include "harness/rig/simulated_kernel.h"
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
+
+#include "harness/kernel/perf_event.h"
 
 namespace perfring::rig {
 namespace {

@@ -2,19 +2,33 @@
 // may move data_tail, with hand-made writers and consumers. Also slices that outlive their drain.
 
 #include <gtest/gtest.h>
+#include <linux/bpf.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "harness/faults/kernel_faults.h"
+#include "harness/kernel/perf_event_array.h"
+#include "harness/oracle/invariant.h"
+#include "harness/oracle/payload.h"
 #include "harness/program/sanitizers.h"
 #include "harness/simulator/engine.h"
+#include "harness/simulator/scheduler.h"
+#include "harness/simulator/settings.h"
 #include "harness/simulator/simulated_consumer.h"
 #include "harness/simulator/simulated_producer.h"
+#include "harness/simulator/simulation.h"
 #include "harness/simulator/site.h"
 #include "harness/simulator/world.h"
+#include "perfring/perf_event.h"
 
 namespace perfring::simulator {
 namespace {

@@ -4,15 +4,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "harness/oracle/invariant.h"
 #include "harness/simulator/many_rings.h"
+#include "harness/simulator/random.h"
+#include "harness/simulator/scheduler.h"
+#include "harness/simulator/settings.h"
 #include "harness/simulator/simulated_producer.h"
 #include "harness/simulator/site.h"
 #include "perfring/merge/merge.h"
+#include "perfring/perf_event.h"
+#include "perfring/rings/ring_set_options.h"
 #include "perfring/rings/round.h"
 #include "perfring/wait/wakeups.h"
 

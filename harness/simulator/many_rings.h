@@ -11,10 +11,17 @@
 
 #include "harness/oracle/payload.h"
 #include "harness/simulator/engine.h"
+#include "harness/simulator/judge.h"
+#include "harness/simulator/settings.h"
 #include "harness/simulator/simulated_consumer.h"
 #include "harness/simulator/site.h"
+#include "harness/simulator/world.h"
 #include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/hardware_memory.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 #include "perfring/rings/round.h"
 

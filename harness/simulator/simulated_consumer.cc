@@ -2,6 +2,12 @@
 
 #include <utility>
 
+#include "harness/kernel/perf_event.h"
+#include "harness/oracle/invariant.h"
+#include "harness/simulator/random.h"
+#include "harness/simulator/settings.h"
+#include "perfring/perf_event.h"
+
 namespace perfring::simulator {
 namespace {
 

@@ -6,8 +6,10 @@
 #include <functional>
 #include <memory>
 
+#include "harness/simulator/settings.h"
 #include "harness/simulator/site.h"
 #include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/hardware_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "harness/oracle/payload.h"
+#include "harness/simulator/random.h"
+#include "harness/simulator/settings.h"
 
 namespace perfring::simulator {
 namespace {

@@ -1,6 +1,7 @@
 #ifndef HARNESS_SIMULATOR_SIMULATED_PRODUCER_H_
 #define HARNESS_SIMULATOR_SIMULATED_PRODUCER_H_
 
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 
 #include <algorithm>
@@ -16,6 +17,8 @@
 #include "harness/kernel/perf_event_array.h"
 #include "harness/kernel/ring_buffer.h"
 #include "harness/rig/watched_cpu.h"
+#include "harness/simulator/scheduler.h"
+#include "harness/simulator/settings.h"
 #include "harness/simulator/site.h"
 
 namespace perfring::simulator {

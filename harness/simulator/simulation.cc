@@ -1,10 +1,20 @@
 #include "harness/simulator/simulation.h"
 
+#include <time.h>
+
+#include <chrono>
 #include <ctime>
+#include <deque>
+#include <memory>
 #include <numeric>
 #include <utility>
 
 #include "harness/simulator/engine.h"
+#include "harness/simulator/random.h"
+#include "harness/simulator/simulated_consumer.h"
+#include "harness/simulator/simulated_producer.h"
+#include "harness/simulator/site.h"
+#include "harness/simulator/world.h"
 
 namespace perfring::simulator {
 namespace {

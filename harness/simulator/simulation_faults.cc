@@ -7,7 +7,9 @@
 
 #include "harness/faults/planted.h"
 #include "harness/simulator/engine.h"
+#include "harness/simulator/simulated_consumer.h"
 #include "harness/simulator/simulated_producer.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::simulator {
 namespace {

@@ -8,6 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "harness/oracle/invariant.h"
+#include "harness/oracle/payload.h"
+#include "harness/simulator/settings.h"
+#include "perfring/perf_event.h"
+
 namespace perfring::simulator {
 namespace {
 

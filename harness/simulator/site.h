@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "harness/kernel/perf_event.h"
+#include "harness/kernel/perf_event_array.h"
 #include "harness/oracle/ledger.h"
+#include "harness/oracle/payload.h"
 #include "harness/rig/simulated_ring.h"
 #include "harness/simulator/judge.h"
 #include "harness/simulator/scheduler.h"
 #include "harness/simulator/world.h"
+#include "perfring/perf_event.h"
 #include "perfring/wait/wakeups.h"
 
 namespace perfring::simulator {

@@ -1,23 +1,32 @@
 #ifndef HARNESS_STRESS_PROCESSES_H_
 #define HARNESS_STRESS_PROCESSES_H_
 
+#include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "harness/kernel/cpu.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/oracle/invariant.h"
+#include "harness/oracle/ledger.h"
 #include "harness/program/child_process.h"
 #include "harness/stress/run.h"
 #include "harness/stress/stress_consumer.h"
 #include "harness/stress/stress_producer.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::stress {
 

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/stress/threads.h"
 
 namespace perfring::stress {

@@ -1,14 +1,21 @@
 #ifndef HARNESS_STRESS_STRESS_CONSUMER_H_
 #define HARNESS_STRESS_STRESS_CONSUMER_H_
 
+#include <linux/perf_event.h>
 #include <sched.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <variant>
 
 #include "harness/oracle/checker.h"
+#include "harness/oracle/invariant.h"
+#include "harness/oracle/ledger.h"
 #include "harness/stress/run.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/by_cursor.h"
 

@@ -9,17 +9,21 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/faults/consumer_faults.h"
+#include "harness/faults/ring_wrappers.h"
+#include "harness/kernel/cpu.h"
 #include "harness/stress/run.h"
 #include "harness/stress/sleepers.h"
 #include "harness/stress/stress_producer.h"
 #include "harness/stress/stress_testing.h"
 #include "harness/stress/threads.h"
+#include "perfring/ring/default_memory.h"
 
 namespace perfring::stress {
 namespace {

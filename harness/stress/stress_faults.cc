@@ -2,10 +2,16 @@
 
 #include <algorithm>
 
+#include "harness/faults/consumer_faults.h"
+#include "harness/faults/kernel_faults.h"
 #include "harness/faults/planted.h"
+#include "harness/kernel/cpu.h"
 #include "harness/stress/processes.h"
 #include "harness/stress/sleepers.h"
+#include "harness/stress/stress_consumer.h"
 #include "harness/stress/threads.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::stress {
 namespace {

@@ -1,17 +1,20 @@
 #ifndef HARNESS_STRESS_STRESS_PRODUCER_H_
 #define HARNESS_STRESS_STRESS_PRODUCER_H_
 
+#include <linux/perf_event.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "harness/kernel/cpu.h"
+#include "harness/kernel/perf_event.h"
 #include "harness/kernel/ring_buffer.h"
 #include "harness/kernel/sample.h"
 #include "harness/oracle/ledger.h"

@@ -1,18 +1,34 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "harness/faults/kernel_faults.h"
+#include "harness/faults/loop_faults.h"
+#include "harness/kernel/cpu.h"
+#include "harness/kernel/perf_event.h"
 #include "harness/kernel/ring_buffer.h"
 #include "harness/kernel/sample.h"
+#include "harness/oracle/ledger.h"
 #include "harness/stress/processes.h"
 #include "harness/stress/run.h"
 #include "harness/stress/sleepers.h"
+#include "harness/stress/stress_consumer.h"
+#include "harness/stress/stress_producer.h"
 #include "harness/stress/stress_testing.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::stress {
 namespace {

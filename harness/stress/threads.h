@@ -5,6 +5,8 @@
 #include <future>
 #include <memory>
 
+#include "harness/kernel/cpu.h"
+#include "harness/oracle/ledger.h"
 #include "harness/stress/run.h"
 #include "harness/stress/stress_consumer.h"
 #include "harness/stress/stress_producer.h"

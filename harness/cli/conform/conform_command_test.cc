@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
+#include <signal.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,7 +17,9 @@
 
 #include "harness/cli/cli_testing.h"
 #include "harness/faults/fault_catalogue.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/sanitizers.h"
 
 namespace perfring::cli {
 namespace {

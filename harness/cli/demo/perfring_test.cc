@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -13,7 +15,9 @@
 
 #include "harness/cli/cli_testing.h"
 #include "harness/live/require_live_kernel.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/sanitizers.h"
 
 namespace perfring::cli {
 namespace {

@@ -15,7 +15,9 @@
 
 #include "harness/cli/cli_testing.h"
 #include "harness/live/require_live_kernel.h"
+#include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/sanitizers.h"
 #include "perfring/version.h"
 
 namespace perfring::cli {

@@ -7,14 +7,20 @@
 #include <bit>
 #include <cinttypes>
 #include <cstdio>
+#include <exception>
+#include <expected>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <stdexcept>
+#include <utility>
 
 #include "harness/conformance/subjects.h"
+#include "harness/kernel/perf_event.h"
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
+#include "harness/rig/simulated_ring.h"
 
 namespace perfring::conformance {
 namespace {

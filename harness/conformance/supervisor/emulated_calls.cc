@@ -10,13 +10,17 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
+#include "harness/kernel/perf_event.h"
 #include "harness/program/checked.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"

@@ -7,7 +7,9 @@
 
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <time.h>
 
 #include <chrono>
 #include <cstddef>
@@ -25,6 +27,7 @@
 #include "harness/kernel/eventpoll.h"
 #include "harness/live/emitter.h"
 #include "harness/rig/simulated_ring.h"
+#include "harness/script/script.h"
 #include "perfring/os/fd.h"
 
 namespace perfring::conformance {

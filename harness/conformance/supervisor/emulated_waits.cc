@@ -2,23 +2,32 @@
 
 #include <fmt/format.h>
 #include <linux/audit.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "harness/conformance/supervisor/emulated_calls.h"
+#include "harness/conformance/supervisor/traced_process.h"
 #include "harness/kernel/ring_memory.h"
+#include "perfring/os/fd.h"
 
 namespace perfring::conformance {
 

@@ -1,18 +1,34 @@
 // The rings in which a case is played, on the simulated kernel or the machine's own.
 
 #include <fmt/format.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <system_error>
+#include <utility>
 #include <variant>
+#include <vector>
 
+#include "harness/conformance/cases/case_producer.h"
+#include "harness/conformance/cases/cases.h"
 #include "harness/conformance/supervisor/emulated_calls.h"
 #include "harness/conformance/supervisor/supervisor.h"
+#include "harness/kernel/perf_event.h"
+#include "harness/live/emitter.h"
 #include "harness/live/live_kernel.h"
+#include "harness/rig/simulated_ring.h"
+#include "harness/script/script.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/syscalls.h"
 

@@ -1,6 +1,9 @@
 #include "harness/conformance/supervisor/supervisor.h"
 
 #include <fmt/format.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 #include <algorithm>

@@ -1,7 +1,11 @@
 #ifndef HARNESS_CONFORMANCE_SUPERVISOR_SUPERVISOR_H_
 #define HARNESS_CONFORMANCE_SUPERVISOR_SUPERVISOR_H_
 
+#include <linux/seccomp.h>
+#include <time.h>
+
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,10 +15,13 @@
 #include <vector>
 
 #include "harness/conformance/cases/case_producer.h"
+#include "harness/conformance/cases/cases.h"
 #include "harness/conformance/cases/judge.h"
 #include "harness/conformance/subjects.h"
 #include "harness/conformance/supervisor/emulated_calls.h"
 #include "harness/conformance/supervisor/traced_process.h"
+#include "harness/live/emitter.h"
+#include "harness/script/script.h"
 
 namespace perfring::conformance {
 

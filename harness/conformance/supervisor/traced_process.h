@@ -5,9 +5,11 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>

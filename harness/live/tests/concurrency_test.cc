@@ -1,11 +1,13 @@
 // A producer that writes while the consumer waits and drains.
 
+#include <linux/bpf.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <thread>
@@ -13,9 +15,14 @@
 #include "harness/live/bpf/late.h"
 #include "harness/live/bpf/stall_object.h"
 #include "harness/live/bpf_object.h"
+#include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
+#include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
+#include "perfring/perf_event.h"
+#include "perfring/perf_event_array.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
 
 namespace perfring::live {
 namespace {

@@ -1,11 +1,14 @@
 #include "harness/model/engine/thread_tree.h"
 
+#include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "harness/model/engine/program.h"
 #include "harness/model/engine/recorder.h"
+#include "harness/model/engine/usage_error.h"
 
 namespace perfring::model {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,7 +14,10 @@
 #include <vector>
 
 #include "harness/model/engine/limits.h"
+#include "harness/model/engine/step.h"
 #include "harness/model/engine/thread_tree.h"
+#include "harness/model/engine/trace.h"
+#include "harness/model/engine/usage_error.h"
 #include "harness/model/hardware/graph.h"
 #include "harness/model/hardware/order.h"
 #include "harness/program/numbers.h"

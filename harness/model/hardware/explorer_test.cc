@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <set>
@@ -9,7 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "harness/model/engine/trace.h"
+#include "harness/model/engine/usage_error.h"
 #include "harness/model/hardware/litmus_machine.h"
+#include "harness/model/litmus/litmus.h"
+#include "harness/model/litmus/text.h"
 #include "harness/model/reference/enumerate.h"
 
 namespace perfring::model {

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 
+#include "harness/model/engine/step.h"
+#include "harness/model/engine/usage_error.h"
 #include "harness/model/reference/enumerate.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"

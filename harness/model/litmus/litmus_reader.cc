@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <exception>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "harness/model/engine/usage_error.h"
 #include "harness/program/json.h"
 #include "harness/program/numbers.h"
 

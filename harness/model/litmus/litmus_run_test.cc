@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <fstream>
 #include <map>
 #include <set>
@@ -17,7 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "harness/model/engine/explorer.h"
+#include "harness/model/engine/usage_error.h"
 #include "harness/model/litmus/litmus.h"
+#include "harness/model/litmus/memory_model.h"
 #include "harness/model/reference/enumerate.h"
 
 namespace perfring::model {

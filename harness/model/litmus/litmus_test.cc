@@ -5,10 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 
+#include "harness/model/engine/usage_error.h"
 #include "harness/program/json.h"
 
 namespace perfring::model {

@@ -9,6 +9,7 @@
 
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <regex>
 #include <sstream>
@@ -18,9 +19,13 @@
 #include <vector>
 
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/program.h"
 #include "harness/model/hardware/explorer.h"
+#include "harness/model/hardware/graph.h"
+#include "harness/model/ring/model_memory.h"
 #include "harness/model/ring/ring_program.h"
 #include "harness/program/child_process.h"
+#include "perfring/ring/memory.h"
 
 namespace perfring::model {
 namespace {

@@ -1,12 +1,29 @@
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <initializer_list>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "harness/faults/kernel_faults.h"
+#include "harness/faults/loop_faults.h"
+#include "harness/faults/memory_faults.h"
 #include "harness/faults/planted.h"
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/program.h"
+#include "harness/model/engine/step.h"
+#include "harness/model/engine/trace.h"
+#include "harness/model/ring/model_memory.h"
+#include "harness/model/ring/ring_consumer.h"
 #include "harness/model/ring/ring_program.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/drain.h"
+#include "perfring/ring/memory.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring {
 namespace model {

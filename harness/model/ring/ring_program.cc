@@ -1,5 +1,7 @@
 #include "harness/model/ring/ring_program.h"
 
+#include <string_view>
+
 namespace perfring::model {
 namespace {
 

@@ -4,10 +4,16 @@
 // The source that ships, as a program: the simulated kernel's perf_output_begin/copy/end and Ring's
 // drains, on a ring of a few words.
 
+#include <linux/perf_event.h>
+
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +22,7 @@
 #include "harness/model/engine/program.h"
 #include "harness/model/ring/model_memory.h"
 #include "harness/model/ring/ring_consumer.h"
+#include "perfring/ring/ring.h"
 
 namespace perfring::model {
 

@@ -5,7 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "harness/model/engine/explorer.h"
+#include "harness/model/engine/step.h"
+#include "harness/model/engine/trace.h"
+#include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
+#include "perfring/ring/cursor.h"
+#include "perfring/ring/memory.h"
 
 namespace perfring::model {
 namespace {

@@ -1,13 +1,18 @@
 #include "perfring/sampler/group.h"
 
+#include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <utility>
 
+#include "perfring/os/fd.h"
+#include "perfring/perf_event.h"
 #include "perfring/record/read_values.h"
 #include "perfring/sampler/opening.h"
 

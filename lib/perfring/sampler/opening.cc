@@ -1,14 +1,19 @@
 #include "perfring/sampler/opening.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/types.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/event.h"
+#include "perfring/event/system.h"
 
 namespace perfring::event::internal {
 namespace {

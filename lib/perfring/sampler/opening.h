@@ -7,6 +7,9 @@
 
 // How Sampler and Group open a request. Internal to them.
 
+#include <sys/types.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -16,7 +19,9 @@
 #include <vector>
 
 #include "perfring/event/diagnosis/event_error.h"
+#include "perfring/event/event.h"
 #include "perfring/event/request.h"
+#include "perfring/event/system.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/process.h"
 

@@ -11,12 +11,19 @@
 #include <ctime>
 #include <limits>
 #include <utility>
+#include <variant>
 
 #include "perfring/event/diagnosis/check.h"
+#include "perfring/event/event.h"
+#include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
 #include "perfring/record/fields.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/layouts.h"
 #include "perfring/record/read_values.h"
+#include "perfring/record/view.h"
+#include "perfring/ring/cursor.h"
 #include "perfring/sampler/opening.h"
 #include "perfring/sampler/time_merge.h"
 

@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 
 #include "perfring/control_flow.h"
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
+#include <utility>
 #include <variant>
 #include <vector>
 

@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
+#include "perfring/ring/default_memory.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
 #include "perfring/testing/reference_drain.h"

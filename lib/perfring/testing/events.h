@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,9 @@
 
 #include "perfring/event/diagnosis/check.h"
 #include "perfring/event/event.h"
+#include "perfring/event/request.h"
+#include "perfring/event/system.h"
+#include "perfring/record/tasks.h"
 #include "perfring/sampler/sampler.h"
 #include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_system.h"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "perfring/perf_event.h"
+#include "perfring/ring/default_memory.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/copied_events.h"
 

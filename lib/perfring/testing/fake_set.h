@@ -4,18 +4,24 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <sys/types.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "perfring/merge/merge.h"
 #include "perfring/os/syscalls.h"
+#include "perfring/perf_event.h"
 #include "perfring/perf_event_array.h"
 #include "perfring/rings/ring_set.h"
+#include "perfring/rings/ring_set_options.h"
 #include "perfring/testing/fake_kernel.h"
 
 namespace perfring::testing {

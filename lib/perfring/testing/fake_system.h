@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <expected>
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "perfring/event/system.h"

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@
 
 #include "perfring/perf_event.h"
 #include "perfring/record/decode.h"
+#include "perfring/record/layout.h"
+#include "perfring/record/view.h"
 
 namespace perfring::record::testing {
 

@@ -12,7 +12,10 @@
 #include <tuple>
 #include <vector>
 
+#include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
+#include "perfring/merge/slack.h"
+#include "perfring/ring/default_memory.h"
 #include "perfring/snapshot/snapshot.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
