@@ -171,13 +171,12 @@ TEST(HostileDrainTest, PositionsReadOrWrittenWronglyAreAViolation) {
   EXPECT_DEATH(drain<WritesTailTwice>("three_samples"), "data_tail was written more than once");
   EXPECT_DEATH(drain<faults::NeverCommits<CheckedMemory>>("three_samples"),
                "data_tail moved by 0 in a drain");
-  EXPECT_DEATH(drain<faults::TailAhead<CheckedMemory>>("breaks_twice"),
+  EXPECT_DEATH(drain<faults::TailTooHigh<CheckedMemory>>("breaks_twice"),
                "data_tail is not the reference's");
 }
 
 TEST(HostileDrainTest, AReadOutsideWhatIsAvailableIsAViolation) {
-  EXPECT_DEATH(drain<faults::ReadsAhead<CheckedMemory>>("three_samples"),
-               "in_ring: a read outside");
+  EXPECT_DEATH(drain<faults::Overreads<CheckedMemory>>("three_samples"), "in_ring: a read outside");
 }
 
 TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {
@@ -222,8 +221,9 @@ TEST(HostileDrainTest, ADrainThatEndsEarlyWithoutABreakIsAViolation) {
     EXPECT_DEATH(run.operator()<EndsFoldsEarly>(stopping_at(event)),
                  "no_loss: an event was not delivered");
   }
-  EXPECT_DEATH(run.operator()<faults::DropsTheRest<LooksOften>>(stopping_at(2)), "violated: ");
-  EXPECT_DEATH(run.operator()<faults::RepeatsTheBroken<LooksOften>>(stopping_at(2)), "violated: ");
+  EXPECT_DEATH(run.operator()<faults::CommitsAllOnBreak<LooksOften>>(stopping_at(2)), "violated: ");
+  EXPECT_DEATH(run.operator()<faults::RedeliversAfterBreak<LooksOften>>(stopping_at(2)),
+               "violated: ");
   EXPECT_DEATH(run.operator()<faults::IgnoresBreak<LooksOften>>(stopping_at(2)), "violated: ");
 }
 

@@ -122,7 +122,7 @@ struct Drops : Right {
 };
 // Drops the last of the sound ring's 20 records, which in the seed lost_without_a_sample only the
 // flush has to deliver.
-struct DropsTheLastOfTheSound : Right {
+struct DropsLastSoundRecord : Right {
   template <class Deliver>
   bool event(const Ordered& each, const Deliver& deliver) {
     constexpr std::uint64_t kLast = std::uint64_t{19} << 57;
@@ -135,7 +135,7 @@ TEST(HostileMergeTest, AnEventThatDoesNotComeIsFound) {
   EXPECT_DEATH((run<Planted<Drops<kHostile, true>>>(kSeed)), "an event was not delivered");
   EXPECT_DEATH((run<Planted<Drops<kSound, true>>>(kSeed)),
                "a record of the sound ring is not the next");
-  EXPECT_DEATH(run<Planted<DropsTheLastOfTheSound>>("lost_without_a_sample"),
+  EXPECT_DEATH(run<Planted<DropsLastSoundRecord>>("lost_without_a_sample"),
                "a record of the sound ring was not delivered");
 }
 
@@ -233,11 +233,11 @@ TEST(HostileMergeTest, ARunThatEndsWronglyIsFound) {
 }
 
 TEST(HostileMergeTest, AReadOutsideWhatIsAvailableIsFound) {
-  EXPECT_DEATH(run<Merge<faults::ReadsAhead<CheckedMemory>>>(kSeed), "in_ring: a read outside");
+  EXPECT_DEATH(run<Merge<faults::Overreads<CheckedMemory>>>(kSeed), "in_ring: a read outside");
 }
 
 TEST(HostileMergeTest, ATailThatIsWrittenWronglyIsFound) {
-  EXPECT_DEATH(run<Merge<faults::TailAhead<CheckedMemory>>>(kSeed), "violated: ");
+  EXPECT_DEATH(run<Merge<faults::TailTooHigh<CheckedMemory>>>(kSeed), "violated: ");
   EXPECT_DEATH(run<Merge<faults::NeverCommits<CheckedMemory>>>(kSeed), "violated: ");
 }
 

@@ -19,10 +19,10 @@ void hostile_ring(std::string_view input) {
   HostileDrain<CheckedMemory, testing::ByCursor<Cursor<CheckedMemory>>>{ring}.run();
 }
 
-// Has a planted fault (drops_the_sign in harness/faults), which the fuzzer must find.
+// Has a planted fault (ignores_top_size_bit in harness/faults), which the fuzzer must find.
 void planted_fault(std::string_view input) {
   const HostileRing ring{Input{input}};
-  HostileDrain<faults::DropsTheSign<CheckedMemory>>{ring}.run();
+  HostileDrain<faults::IgnoresTopSizeBit<CheckedMemory>>{ring}.run();
 }
 
 }  // namespace perfring::fuzz

@@ -186,7 +186,7 @@ TEST(TwoConsumersTest, TheDrainSeesWhatTheReferenceSees) {
 TEST(TwoConsumersTest, AFaultyConsumerDiffersFromTheReference) {
   EXPECT_DEATH(compare<faults::ShortensSamples<DefaultMemory>>("outputs_and_drains"),
                "event 0 is not the reference's");
-  EXPECT_DEATH(compare<faults::TailAhead<DefaultMemory>>("outputs_and_drains"),
+  EXPECT_DEATH(compare<faults::TailTooHigh<DefaultMemory>>("outputs_and_drains"),
                "data_tail is not the reference's");
   EXPECT_DEATH(compare<faults::NeverCommits<DefaultMemory>>("outputs_and_drains"),
                "data_tail is not the reference's");
@@ -223,9 +223,9 @@ struct IsAlwaysReadable : ForgetsTheBreak {
 TEST(TwoConsumersTest, ADrainThatStopsIsComparedToo) {
   using Memory = DefaultMemory;
   EXPECT_DEATH(compare_stopped<faults::IgnoresBreak<Memory>>(1), "event 1 is not the reference's");
-  EXPECT_DEATH(compare_stopped<faults::RepeatsTheBroken<Memory>>(1),
+  EXPECT_DEATH(compare_stopped<faults::RedeliversAfterBreak<Memory>>(1),
                "data_tail is not the reference's");
-  EXPECT_DEATH(compare_stopped<faults::DropsTheRest<Memory>>(1),
+  EXPECT_DEATH(compare_stopped<faults::CommitsAllOnBreak<Memory>>(1),
                "data_tail is not the reference's");
   EXPECT_DEATH(compare_stopped<faults::TakesOneAtATime<Memory>>(2),
                "the reference has more events");

@@ -64,8 +64,8 @@ TEST(BeforeKernel52Test, ACursorHandsOutEachRecordOnce) {
   always(survives<CursorCore>);
 }
 TEST(BeforeKernel52Test, FindsConsumerMistakingHeadRetreatForDamage) {
-  EXPECT_TRUE(
-      counterexample(survives<Ring<faults::TakesBackForDamage<CheckedMemory>>>, Invariant::intact));
+  EXPECT_TRUE(counterexample(survives<Ring<faults::TreatsRetreatAsDamage<CheckedMemory>>>,
+                             Invariant::intact));
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ void wraps() {
 TEST(WraparoundTest, TheSecondSliceContinuesAtTheRingsStart) {
   always(wraps<Core>, 2000);
 }
-TEST(WraparoundTest, FindsAConsumerThatForgetsTheTail) {
-  EXPECT_TRUE(counterexample(wraps<faults::ForgetsTheTail<CheckedMemory>>, Invariant::intact));
+TEST(WraparoundTest, FindsAConsumerThatDropsTheSecondSlice) {
+  EXPECT_TRUE(counterexample(wraps<faults::DropsSecondSlice<CheckedMemory>>, Invariant::intact));
 }
 
 // After a complete run everything attempted was delivered or reported lost, once, in order and
@@ -101,13 +101,13 @@ void stays_aligned() {
 TEST(PositionTest, EveryPositionIsAMultipleOf8) {
   always(stays_aligned<ScriptCpu, Core>);
 }
-TEST(PositionTest, FindsAKernelThatPublishesOffTheGrid) {
-  EXPECT_TRUE((counterexample(stays_aligned<faults::PublishesOffTheGrid<ScriptCpu>, Core>,
+TEST(PositionTest, FindsAKernelThatPublishesUnaligned) {
+  EXPECT_TRUE((counterexample(stays_aligned<faults::PublishesUnaligned<ScriptCpu>, Core>,
                               Invariant::no_invention)));
 }
-TEST(PositionTest, FindsAConsumerThatCommitsOffTheGrid) {
+TEST(PositionTest, FindsAConsumerThatCommitsUnaligned) {
   EXPECT_TRUE(
-      (counterexample(stays_aligned<ScriptCpu, Ring<faults::CommitsOffTheGrid<CheckedMemory>>>,
+      (counterexample(stays_aligned<ScriptCpu, Ring<faults::CommitsUnaligned<CheckedMemory>>>,
                       Invariant::tail_honest)));
 }
 
@@ -250,8 +250,9 @@ void recovers() {
 TEST(OversizePayloadTest, OnlyOverwrittenRecordsAreChanged) {
   always(recovers<Core>);
 }
-TEST(OversizePayloadTest, FindsAConsumerThatBelievesTheTruncatedSize) {
-  EXPECT_TRUE(counterexample(recovers<faults::Believes<CheckedMemory>>, Invariant::bounded));
+TEST(OversizePayloadTest, FindsAConsumerThatTrustsTheTruncatedSize) {
+  EXPECT_TRUE(
+      counterexample(recovers<faults::TrustsRecordSizes<CheckedMemory>>, Invariant::bounded));
 }
 
 }  // namespace

@@ -76,13 +76,13 @@ TEST(ResumeTest, NextDrainResumesAfterBreakOrThrow) {
 TEST(ResumeTest, NextCursorLookResumesAfterBreakOrThrow) {
   always(resumes<CursorCore>);
 }
-TEST(ResumeTest, FindsAConsumerThatRepeatsTheBroken) {
+TEST(ResumeTest, FindsAConsumerThatRedeliversAfterABreak) {
   EXPECT_TRUE(
-      counterexample(resumes<faults::RepeatsTheBroken<CheckedMemory>>, Invariant::tail_honest));
+      counterexample(resumes<faults::RedeliversAfterBreak<CheckedMemory>>, Invariant::tail_honest));
 }
-TEST(ResumeTest, FindsAConsumerThatForgetsOnThrow) {
+TEST(ResumeTest, FindsAConsumerWithoutACommitOnThrow) {
   EXPECT_TRUE(
-      counterexample(resumes<faults::ForgetsOnThrow<CheckedMemory>>, Invariant::tail_honest));
+      counterexample(resumes<faults::NoCommitOnThrow<CheckedMemory>>, Invariant::tail_honest));
 }
 
 // Drains the same ring once as a whole and once in pieces: the events are equal.
@@ -112,8 +112,8 @@ TEST(SplitDrainTest, AnySplitGivesTheSameEvents) {
 TEST(SplitDrainTest, AnySplitByACursorGivesTheSameEvents) {
   always(splits<CursorCore>);
 }
-TEST(SplitDrainTest, FindsAConsumerThatDropsTheRest) {
-  EXPECT_TRUE(counterexample(splits<faults::DropsTheRest<CheckedMemory>>, Invariant::no_loss));
+TEST(SplitDrainTest, FindsAConsumerThatCommitsAllOnABreak) {
+  EXPECT_TRUE(counterexample(splits<faults::CommitsAllOnBreak<CheckedMemory>>, Invariant::no_loss));
 }
 
 class AnyScriptTest : public ::testing::TestWithParam<faults::Fault> {};
@@ -258,7 +258,7 @@ TEST(CursorSplitTest, FindsACursorThatReleasesEarly) {
                              Invariant::tail_honest));
 }
 TEST(CursorSplitTest, FindsCursorThatReleasesRecordsNotHandedOut) {
-  EXPECT_TRUE(counterexample(hands_out_each_event_once<faults::ReleasesPast<CheckedMemory>>,
+  EXPECT_TRUE(counterexample(hands_out_each_event_once<faults::ReleasesUndelivered<CheckedMemory>>,
                              Invariant::tail_honest));
 }
 

@@ -87,12 +87,12 @@ TEST(HostileRingTest, DrainOfAnyBytesStaysInRing) {
 TEST(HostileRingTest, CursorOverAnyBytesStaysInRing) {
   always(stays_inside<CursorCore>, 1000);
 }
-TEST(HostileRingTest, FindsAConsumerThatBelievesTheRing) {
-  EXPECT_TRUE(counterexample([] { stays_inside<faults::Believes<rig::CheckedMemory>>(); },
+TEST(HostileRingTest, FindsAConsumerThatTrustsRecordSizes) {
+  EXPECT_TRUE(counterexample([] { stays_inside<faults::TrustsRecordSizes<rig::CheckedMemory>>(); },
                              Invariant::bounded));
 }
-TEST(HostileRingTest, FindsAMemoryThatReadsAhead) {
-  EXPECT_TRUE(counterexample([] { stays_inside<Ring<faults::ReadsAhead<rig::CheckedMemory>>>(); },
+TEST(HostileRingTest, FindsAMemoryThatOverreads) {
+  EXPECT_TRUE(counterexample([] { stays_inside<Ring<faults::Overreads<rig::CheckedMemory>>>(); },
                              Invariant::in_ring));
 }
 
@@ -133,13 +133,13 @@ TEST(ReferenceConsumerTest, TheCoreDeliversWhatTheReferenceDelivers) {
 TEST(ReferenceConsumerTest, ACursorHandsOutWhatTheReferenceDelivers) {
   always(agrees<CursorCore>, 2000);
 }
-TEST(ReferenceConsumerTest, FindsAConsumerThatDropsTheSign) {
-  EXPECT_TRUE(
-      counterexample(agrees<Ring<faults::DropsTheSign<rig::CheckedMemory>>>, Invariant::intact));
+TEST(ReferenceConsumerTest, FindsAConsumerThatIgnoresTheTopSizeBit) {
+  EXPECT_TRUE(counterexample(agrees<Ring<faults::IgnoresTopSizeBit<rig::CheckedMemory>>>,
+                             Invariant::intact));
 }
-TEST(ReferenceConsumerTest, FindsAConsumerThatRepeatsTheBroken) {
-  EXPECT_TRUE(
-      counterexample(agrees<faults::RepeatsTheBroken<rig::CheckedMemory>>, Invariant::tail_honest));
+TEST(ReferenceConsumerTest, FindsAConsumerThatRedeliversAfterABreak) {
+  EXPECT_TRUE(counterexample(agrees<faults::RedeliversAfterBreak<rig::CheckedMemory>>,
+                             Invariant::tail_honest));
 }
 
 }  // namespace

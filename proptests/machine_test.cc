@@ -253,8 +253,8 @@ TEST(StateMachineTest, FindsAKernelThatWritesAWrongLostCount) {
   EXPECT_TRUE((counterexample(is_as_modelled<faults::WritesAWrongLostCount<ScriptCpu>, Core>,
                               Invariant::no_loss)));
 }
-TEST(StateMachineTest, FindsAConsumerThatDropsTheRest) {
-  EXPECT_TRUE((counterexample(is_as_modelled<ScriptCpu, faults::DropsTheRest<CheckedMemory>>,
+TEST(StateMachineTest, FindsAConsumerThatCommitsAllOnABreak) {
+  EXPECT_TRUE((counterexample(is_as_modelled<ScriptCpu, faults::CommitsAllOnBreak<CheckedMemory>>,
                               Invariant::tail_honest)));
 }
 TEST(StateMachineTest, FindsAConsumerWithPositionsOf64Bits) {

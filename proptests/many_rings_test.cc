@@ -167,14 +167,14 @@ bool finds_turns(ManyFault fault, Invariant violated) {
 TEST(ManyRingsTest, FindsAMergeThatTrustsFifo) {
   EXPECT_TRUE(finds_merge(ManyFault::TrustsFifo, Invariant::merged));
 }
-TEST(ManyRingsTest, FindsAWindowOfOne) {
-  EXPECT_TRUE(finds_merge(ManyFault::WindowOfOne, Invariant::merged));
+TEST(ManyRingsTest, FindsAMergeWithAWindowOfOne) {
+  EXPECT_TRUE(finds_merge(ManyFault::MergeWindow1, Invariant::merged));
 }
-TEST(ManyRingsTest, FindsAMergeThatLooksBeforeItReadsTheClock) {
-  EXPECT_TRUE(finds_merge(ManyFault::LooksBeforeTheClock, Invariant::merged));
+TEST(ManyRingsTest, FindsAMergeThatReadsItsClockAfterTheHead) {
+  EXPECT_TRUE(finds_merge(ManyFault::ReadsClockAfterHead, Invariant::merged));
 }
 TEST(ManyRingsTest, FindsAMergeWithoutSlack) {
-  EXPECT_TRUE(finds_merge(ManyFault::ForgetsTheSlack, Invariant::merged));
+  EXPECT_TRUE(finds_merge(ManyFault::IgnoresSlack, Invariant::merged));
 }
 TEST(ManyRingsTest, FindsAMergeThatWaitsForIdleRings) {
   EXPECT_TRUE(finds_merge(ManyFault::WaitsForIdleRings, Invariant::merged));
@@ -182,29 +182,29 @@ TEST(ManyRingsTest, FindsAMergeThatWaitsForIdleRings) {
 TEST(ManyRingsTest, FindsAMergeThatReleasesOneRecordEarly) {
   EXPECT_TRUE(finds_merge(ManyFault::ReleasesOneEarly, Invariant::tail_honest));
 }
-TEST(ManyRingsTest, FindsAMergeThatDropsTheLate) {
-  EXPECT_TRUE(finds_merge(ManyFault::DropsTheLate, Invariant::tail_honest));
+TEST(ManyRingsTest, FindsAMergeThatDropsLateEvents) {
+  EXPECT_TRUE(finds_merge(ManyFault::DropsLateEvents, Invariant::tail_honest));
 }
-TEST(ManyRingsTest, FindsAMergeThatHidesTheLate) {
-  EXPECT_TRUE(finds_merge(ManyFault::HidesTheLate, Invariant::late));
+TEST(ManyRingsTest, FindsAMergeThatNeverMarksLateEvents) {
+  EXPECT_TRUE(finds_merge(ManyFault::NeverMarksLate, Invariant::late));
 }
-TEST(ManyRingsTest, FindsAConsumerThatSleepsOnTheYoung) {
-  EXPECT_TRUE(finds_merge(ManyFault::SleepsOnTheYoung, Invariant::awake));
+TEST(ManyRingsTest, FindsAConsumerThatSleepsOnHeldEvents) {
+  EXPECT_TRUE(finds_merge(ManyFault::SleepsOnHeldEvents, Invariant::awake));
 }
 TEST(ManyRingsTest, FindsAConsumerThatReadsOneRing) {
   EXPECT_TRUE(finds_turns(ManyFault::ReadsOneRing, Invariant::no_loss));
 }
 TEST(ManyRingsTest, FindsARoundThatIgnoresItsLimit) {
-  EXPECT_TRUE(finds_turns(ManyFault::IgnoresTheLimit, Invariant::bounded));
+  EXPECT_TRUE(finds_turns(ManyFault::IgnoresLimit, Invariant::bounded));
 }
-TEST(ManyRingsTest, FindsAConsumerThatSleepsOnTheLimit) {
-  EXPECT_TRUE(finds_turns(ManyFault::SleepsOnTheLimit, Invariant::awake));
+TEST(ManyRingsTest, FindsAConsumerThatSleepsAtTheLimit) {
+  EXPECT_TRUE(finds_turns(ManyFault::SleepsAtLimit, Invariant::awake));
 }
-TEST(ManyRingsTest, FindsAConsumerThatSleepsAfterTheSwitch) {
-  EXPECT_TRUE(finds(ManyFault::SleepsAfterTheSwitch, draw_switching, Invariant::awake));
+TEST(ManyRingsTest, FindsAConsumerThatSleepsWithoutARecheck) {
+  EXPECT_TRUE(finds(ManyFault::SleepsWithoutRecheck, draw_switching, Invariant::awake));
 }
-TEST(ManyRingsTest, FindsAConsumerThatForgetsTheGone) {
-  EXPECT_TRUE(finds_turns(ManyFault::ForgetsTheGone, Invariant::awake));
+TEST(ManyRingsTest, FindsAConsumerThatAbandonsOfflineRings) {
+  EXPECT_TRUE(finds_turns(ManyFault::AbandonsOfflineRings, Invariant::awake));
 }
 TEST(ManyRingsTest, FindsAFlushWithoutABarrier) {
   EXPECT_TRUE(finds(ManyFault::FlushesWithoutABarrier, draw_flushing, Invariant::no_loss));

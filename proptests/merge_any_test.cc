@@ -165,10 +165,10 @@ struct PlantedMemory {
 template <class Planted>
 class MergeMemoryTest : public ::testing::Test {};
 using MemoryFaults = ::testing::Types<
-    PlantedMemory<faults::CommitsFirst<DefaultMemory>, Invariant::no_loss>,
-    PlantedMemory<faults::TailBehind<DefaultMemory>, Invariant::tail_honest>,
-    PlantedMemory<faults::TailAhead<DefaultMemory>, Invariant::tail_honest>,
-    PlantedMemory<faults::CommitsOffTheGrid<DefaultMemory>, Invariant::tail_honest>,
+    PlantedMemory<faults::CommitsBeforeReading<DefaultMemory>, Invariant::no_loss>,
+    PlantedMemory<faults::TailTooLow<DefaultMemory>, Invariant::tail_honest>,
+    PlantedMemory<faults::TailTooHigh<DefaultMemory>, Invariant::tail_honest>,
+    PlantedMemory<faults::CommitsUnaligned<DefaultMemory>, Invariant::tail_honest>,
     PlantedMemory<faults::NeverCommits<DefaultMemory>, Invariant::tail_honest>,
     PlantedMemory<faults::ShortensSamples<DefaultMemory>, Invariant::no_invention> >;
 TYPED_TEST_SUITE(MergeMemoryTest, MemoryFaults);

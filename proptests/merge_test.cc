@@ -306,16 +306,16 @@ void stays_inside() {
 TEST(MergeHostileTest, MergeWithHostileRingReadsNothingOutside) {
   always(stays_inside<rig::CheckedMemory>, 1000);
 }
-TEST(MergeHostileTest, FindsAMemoryThatReadsAhead) {
+TEST(MergeHostileTest, FindsAMemoryThatOverreads) {
   EXPECT_TRUE(
-      counterexample(stays_inside<faults::ReadsAhead<rig::CheckedMemory>>, Invariant::in_ring));
+      counterexample(stays_inside<faults::Overreads<rig::CheckedMemory>>, Invariant::in_ring));
 }
-TEST(MergeHostileTest, FindsAMemoryThatReadsBehind) {
+TEST(MergeHostileTest, FindsAMemoryThatUnderreads) {
   EXPECT_TRUE(
-      counterexample(stays_inside<faults::ReadsBehind<rig::CheckedMemory>>, Invariant::in_ring));
+      counterexample(stays_inside<faults::Underreads<rig::CheckedMemory>>, Invariant::in_ring));
 }
-TEST(MergeHostileTest, FindsAMemoryThatDropsTheSign) {
-  EXPECT_TRUE(counterexample(stays_inside<faults::DropsTheSign<rig::CheckedMemory>>,
+TEST(MergeHostileTest, FindsAMemoryThatIgnoresTheTopSizeBit) {
+  EXPECT_TRUE(counterexample(stays_inside<faults::IgnoresTopSizeBit<rig::CheckedMemory>>,
                              Invariant::no_invention));
 }
 

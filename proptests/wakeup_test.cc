@@ -190,9 +190,10 @@ TEST(WaitLoopTest, FindsAKernelThatWakesEverySecondTime) {
       never_sleeps_with_data<faults::WakesEverySecondTime<ScriptCpu>, Waiter<ByPoll>>,
       Invariant::awake)));
 }
-TEST(WaitLoopTest, FindsAKernelThatWakesFirst) {
-  EXPECT_TRUE((counterexample(never_sleeps_with_data<faults::WakesFirst<ScriptCpu>, Waiter<ByPoll>>,
-                              Invariant::awake)));
+TEST(WaitLoopTest, FindsAKernelThatWakesBeforePublishing) {
+  EXPECT_TRUE((counterexample(
+      never_sleeps_with_data<faults::WakesBeforePublishing<ScriptCpu>, Waiter<ByPoll>>,
+      Invariant::awake)));
 }
 TEST(WaitLoopTest, FindsAConsumerWithoutAFirstDrain) {
   EXPECT_TRUE((counterexample(
@@ -250,7 +251,7 @@ void finds_a_late_wakeup() {
   }
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesOneRecordLate) {
-  using Late = faults::WakesOneLate<ScriptCpu>;
+  using Late = faults::WakesOneRecordLate<ScriptCpu>;
   finds_a_late_wakeup<Late, Waiter<ByPoll>>();
   finds_a_late_wakeup<Late, Waiter<ByEpoll>>();
 }

@@ -146,7 +146,7 @@ try_signals() {
   done
   # The same with a consumer that never ends, because its fault makes it read forever, and with a
   # long trace.
-  run 1 -- "$perfring sim --scenario crossing_4gib --fault leaves_the_last --steps 5000 >out 2>err"
+  run 1 -- "$perfring sim --scenario crossing_4gib --fault leaves_last_record --steps 5000 >out 2>err"
   {
     printf 'byte_order little\npage_size 4096\ncpu 0\npid 1\ntid 1\nids 1 2\npages 1024\n'
     yes 'poll => 0 head 0 tail 0 lost 0 0 time 0' | head -n 90000

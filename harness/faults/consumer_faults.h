@@ -30,8 +30,8 @@ inline std::uint64_t record_bytes(const PerfEvent& event) {
 }
 
 template <class M>
-struct ForgetsTheTail : AroundRing<ForgetsTheTail<M>, M> {
-  using AroundRing<ForgetsTheTail, M>::AroundRing;
+struct DropsSecondSlice : AroundRing<DropsSecondSlice<M>, M> {
+  using AroundRing<DropsSecondSlice, M>::AroundRing;
   ControlFlow<> drain(const Visit& visit) {
     return this->sound_drain([&](PerfEvent event) {
       if (auto* sample = std::get_if<Sample>(&event)) sample->tail = {};
@@ -41,8 +41,8 @@ struct ForgetsTheTail : AroundRing<ForgetsTheTail<M>, M> {
 };
 
 template <class M>
-struct RepeatsTheBroken : AroundRing<RepeatsTheBroken<M>, M> {
-  using AroundRing<RepeatsTheBroken, M>::AroundRing;
+struct RedeliversAfterBreak : AroundRing<RedeliversAfterBreak<M>, M> {
+  using AroundRing<RedeliversAfterBreak, M>::AroundRing;
   ControlFlow<> drain(const Visit& visit) {
     std::uint64_t last = 0;
     const auto flow = this->sound_drain([&](const PerfEvent& event) {
@@ -55,8 +55,8 @@ struct RepeatsTheBroken : AroundRing<RepeatsTheBroken<M>, M> {
 };
 
 template <class M>
-struct DropsTheRest : AroundRing<DropsTheRest<M>, M> {
-  using AroundRing<DropsTheRest, M>::AroundRing;
+struct CommitsAllOnBreak : AroundRing<CommitsAllOnBreak<M>, M> {
+  using AroundRing<CommitsAllOnBreak, M>::AroundRing;
   ControlFlow<> drain(const Visit& visit) {
     const SharedPosition end = this->positions_.tail() + this->positions_.unread();
     const auto flow = this->sound_drain(visit);
@@ -66,8 +66,8 @@ struct DropsTheRest : AroundRing<DropsTheRest<M>, M> {
 };
 
 template <class M>
-struct ForgetsOnThrow : AroundRing<ForgetsOnThrow<M>, M> {
-  using AroundRing<ForgetsOnThrow, M>::AroundRing;
+struct NoCommitOnThrow : AroundRing<NoCommitOnThrow<M>, M> {
+  using AroundRing<NoCommitOnThrow, M>::AroundRing;
   ControlFlow<> drain(const Visit& visit) {
     const SharedPosition tail = this->positions_.tail();
     try {
@@ -112,8 +112,8 @@ template <class M>
 using CommitsEachUnfenced = CommitsEach<NoFullFence<M>>;
 
 template <class M>
-struct LooksAfterwards : OneByOne<LooksAfterwards<M>, M> {
-  using OneByOne<LooksAfterwards, M>::OneByOne;
+struct ReadsAfterDrain : OneByOne<ReadsAfterDrain<M>, M> {
+  using OneByOne<ReadsAfterDrain, M>::OneByOne;
   ControlFlow<> drain(const Visit& visit) {
     return this->for_each_there([&]() -> ControlFlow<> {
       std::optional<PerfEvent> one;
@@ -164,8 +164,8 @@ struct TakesOneAtATime : AroundRing<TakesOneAtATime<M>, M> {
 };
 
 template <class M>
-struct DropsTheLast : AroundRing<DropsTheLast<M>, M> {
-  using AroundRing<DropsTheLast, M>::AroundRing;
+struct DropsLastEvent : AroundRing<DropsLastEvent<M>, M> {
+  using AroundRing<DropsLastEvent, M>::AroundRing;
   ControlFlow<> drain(const Visit& visit) {
     std::optional<PerfEvent> held_event;
     return this->sound_drain([&](const PerfEvent& event) -> ControlFlow<> {
@@ -226,10 +226,10 @@ struct KeepsSlices : AroundRing<KeepsSlices<M>, M> {
 
 // The wait loop assumes that the ring is empty after each drain, even after one that broke off.
 template <class M>
-struct SleepsOnTheRest : Ring<M> {
-  explicit SleepsOnTheRest(Ring<M> ring) : Ring<M>{std::move(ring)} {}
-  static std::optional<SleepsOnTheRest> over(perf_event_mmap_page& page, Bytes data) {
-    return SleepsOnTheRest{*Ring<M>::over(page, data)};
+struct SleepsAfterBreak : Ring<M> {
+  explicit SleepsAfterBreak(Ring<M> ring) : Ring<M>{std::move(ring)} {}
+  static std::optional<SleepsAfterBreak> over(perf_event_mmap_page& page, Bytes data) {
+    return SleepsAfterBreak{*Ring<M>::over(page, data)};
   }
   static bool readable() { return false; }
 };

@@ -37,7 +37,7 @@ struct NoSmpWmb : Base {
 };
 
 template <class Base>
-struct PublishesFirst : Base {
+struct PublishesBeforeWriting : Base {
   using Base::Base;
   void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     Base::on_reserve(rb, position, size);
@@ -88,7 +88,7 @@ struct StoresAfterPublishing : Base {
 };
 
 template <class Base>
-struct PublishesOffTheGrid : Base {
+struct PublishesUnaligned : Base {
   using Base::Base;
   void write_once(__u64& data_head, __u64 value) { Base::write_once(data_head, value - 4); }
 };
@@ -106,7 +106,7 @@ struct RemembersBuffer : Base {
 
 // Shows each reservation in data_head, by a store that bypasses the ledger, if there is one.
 template <class Base>
-struct ShowsTheUnpublished : RemembersBuffer<Base> {
+struct ExposesReservations : RemembersBuffer<Base> {
   using RemembersBuffer<Base>::RemembersBuffer;
   void step() {
     if (this->buffer != nullptr && this->buffer->head != shown) show();
@@ -126,7 +126,7 @@ struct ShowsTheUnpublished : RemembersBuffer<Base> {
 
 // Also changes 4 bytes at the ring's beginning, which do not belong to the record.
 template <class Base>
-struct Scribbles : Base {
+struct CorruptsRingStart : Base {
   using Base::Base;
   void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     Base::on_reserve(rb, position, size);
@@ -207,7 +207,7 @@ struct WritesAWrongLostCount : Base {
 };
 
 template <class Base>
-struct LeavesOutAWord : Base {
+struct OmitsLastWord : Base {
   using Base::Base;
   void copy(std::byte* to, const void* from, std::size_t size) {
     Base::copy(to, from, size > 16 ? size - 8 : size);
@@ -239,7 +239,7 @@ struct TruncatesRaw : Base {
 };
 
 template <class Base>
-struct GivesTheRingUp : Base {
+struct DetachesRing : Base {
   using Base::Base;
   void irq_work_queue(kernel::perf_event& event) {
     Base::irq_work_queue(event);
@@ -266,14 +266,14 @@ struct WakesEverySecondTime : Base {
 };
 
 template <class Base>
-struct SetsNoFlag : Base {
+struct SetsNoPollFlag : Base {
   using Base::Base;
   void irq_work_queue(kernel::perf_event& event) { event.rb.load()->poll.store(0); }
 };
 
 // Wakes when the next record is published.
 template <class Base>
-struct WakesOneLate : Base {
+struct WakesOneRecordLate : Base {
   using Base::Base;
   void write_once(__u64& data_head, __u64 value) {
     Base::write_once(data_head, value);
@@ -291,7 +291,7 @@ struct WakesOneLate : Base {
 
 // Wakes when the record is reserved.
 template <class Base>
-struct WakesFirst : Base {
+struct WakesBeforePublishing : Base {
   using Base::Base;
   void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     Base::on_reserve(rb, position, size);

@@ -113,8 +113,8 @@ struct PositionsOf64Bits : Loop<PositionsOf64Bits<M>, M> {
 
 // Treats data_head as the beginning of the last record, not as its end.
 template <class M>
-struct LeavesTheLast : Loop<LeavesTheLast<M>, M> {
-  using Loop<LeavesTheLast, M>::Loop;
+struct LeavesLastRecord : Loop<LeavesLastRecord<M>, M> {
+  using Loop<LeavesLastRecord, M>::Loop;
   bool readable() const { return last() != this->tail(); }
   ControlFlow<> drain(const Visit& visit) {
     return this->walk(last(), [&](const auto& record) { return visit(record.event); });
@@ -135,8 +135,8 @@ struct LeavesTheLast : Loop<LeavesTheLast<M>, M> {
 
 // Treats every record as one piece.
 template <class M>
-struct IgnoresTheWrap : Loop<IgnoresTheWrap<M>, M> {
-  using Loop<IgnoresTheWrap, M>::Loop;
+struct IgnoresWrap : Loop<IgnoresWrap<M>, M> {
+  using Loop<IgnoresWrap, M>::Loop;
   bool readable() const { return this->end() != this->tail(); }
   ControlFlow<> drain(const Visit& visit) {
     return this->walk(this->end(), [&](auto& record) {
@@ -151,8 +151,8 @@ struct IgnoresTheWrap : Loop<IgnoresTheWrap<M>, M> {
 // Trusts the sizes of a record, as aya and libbpf do: header.size (like every Loop), and the raw
 // size, which may be larger than the ring.
 template <class M>
-struct Believes : Loop<Believes<M>, M> {
-  using Loop<Believes, M>::Loop;
+struct TrustsRecordSizes : Loop<TrustsRecordSizes<M>, M> {
+  using Loop<TrustsRecordSizes, M>::Loop;
   bool readable() const { return this->end() != this->tail(); }
   ControlFlow<> drain(const Visit& visit) {
     return this->walk(this->end(), [&](auto& record) {
@@ -188,8 +188,8 @@ struct ReleasesEarly : AroundCursor<ReleasesEarly<M>, M> {
 
 // A release extends to the end of all records that were looked at.
 template <class M>
-struct ReleasesPast : AroundCursor<ReleasesPast<M>, M> {
-  using AroundCursor<ReleasesPast, M>::AroundCursor;
+struct ReleasesUndelivered : AroundCursor<ReleasesUndelivered<M>, M> {
+  using AroundCursor<ReleasesUndelivered, M>::AroundCursor;
   using Cursor<M>::release;
   void release() { this->release_bytes(this->unread()); }
 };
@@ -197,7 +197,7 @@ struct ReleasesPast : AroundCursor<ReleasesPast<M>, M> {
 template <class M>
 using ByReleasesEarly = testing::ByCursor<ReleasesEarly<M>>;
 template <class M>
-using ByReleasesPast = testing::ByCursor<ReleasesPast<M>>;
+using ByReleasesUndelivered = testing::ByCursor<ReleasesUndelivered<M>>;
 
 // A consumer's way to wait for its rings: as lib documents it, or with a fault. The wait loop
 // belongs to the harness (real threads, or steps of a property), and tests this value where the

@@ -40,7 +40,7 @@ struct HeadReadAgain : M {
 
 // Commits data_tail, with every fence, as soon as data_head is known.
 template <class M>
-struct CommitsFirst : M {
+struct CommitsBeforeReading : M {
   static void fence_after_read_of(const SharedPosition& data_head) noexcept {
     M::fence_after_read_of(data_head);
     // The two fields are neighbors in the control page.
@@ -56,21 +56,21 @@ struct CommitsFirst : M {
 };
 
 template <class M>
-struct TailBehind : M {
+struct TailTooLow : M {
   static void write_once(SharedPosition& data_tail, SharedPosition value) {
     M::write_once(data_tail, value - 8);
   }
 };
 
 template <class M>
-struct TailAhead : M {
+struct TailTooHigh : M {
   static void write_once(SharedPosition& data_tail, SharedPosition value) {
     M::write_once(data_tail, value + 8);
   }
 };
 
 template <class M>
-struct CommitsOffTheGrid : M {
+struct CommitsUnaligned : M {
   static void write_once(SharedPosition& data_tail, SharedPosition value) {
     M::write_once(data_tail, value - 4);
   }
@@ -89,7 +89,7 @@ struct NeverCommits : M {
 // it is skipped. (The core sees a data_head that is half of all positions ahead, which is damage in
 // any ring.)
 template <class M>
-struct TakesBackForDamage : M {
+struct TreatsRetreatAsDamage : M {
   static Position read_once(const SharedPosition& data_head) {
     const Position head = M::read_once(data_head);
     const auto tail = static_cast<Position>(
@@ -118,7 +118,7 @@ void stray_read(const std::byte* address, std::size_t size) {
 
 // Reads at an address one page too low. In a ring of one page this is the control page.
 template <class M>
-struct ReadsBehind : M {
+struct Underreads : M {
   template <class T>
   static T read(const std::byte* address) {
     if constexpr (sizeof(T) == 4) stray_read<M>(address - 4096, sizeof(T));
@@ -127,7 +127,7 @@ struct ReadsBehind : M {
 };
 
 template <class M>
-struct ReadsAhead : M {
+struct Overreads : M {
   template <class T>
   static T read(const std::byte* address) {
     if constexpr (sizeof(T) == 4) stray_read<M>(address + 256, sizeof(T));
@@ -147,7 +147,7 @@ struct ShortensSamples : M {
 
 // Uses an int in place of a u32: large raw sizes pass for small ones.
 template <class M>
-struct DropsTheSign : M {
+struct IgnoresTopSizeBit : M {
   template <class T>
   static T read(const std::byte* address) {
     const T value = M::template read<T>(address);

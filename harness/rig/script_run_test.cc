@@ -90,7 +90,7 @@ TEST(ScriptRunTest, FindsALossThatIsCountedTwice) {
 }
 
 TEST(ScriptRunTest, FindsThatPollReportsNothingForARecord) {
-  EXPECT_EQ(violated<faults::SetsNoFlag<ScriptCpu>>("output 4\npoll\n"),
+  EXPECT_EQ(violated<faults::SetsNoPollFlag<ScriptCpu>>("output 4\npoll\n"),
             "awake: poll reported nothing, but a record was announced");
 }
 
@@ -100,13 +100,13 @@ TEST(ScriptRunTest, FindsThatPollReportsARefusal) {
 }
 
 TEST(ScriptRunTest, FindsADataHeadWithinARecord) {
-  EXPECT_EQ(violated<faults::PublishesOffTheGrid<ScriptCpu>>("output 4\n"),
+  EXPECT_EQ(violated<faults::PublishesUnaligned<ScriptCpu>>("output 4\n"),
             "no_invention: data_head 0xc was published");
 }
 
 TEST(ScriptRunTest, FindsARecordThatIsNotPublished) {
   expect_begins(
-      violated<faults::ShowsTheUnpublished<ScriptCpu>>("output 4\noutput 4\n> at 16 drain 2\n"),
+      violated<faults::ExposesReservations<ScriptCpu>>("output 4\noutput 4\n> at 16 drain 2\n"),
       "no_invention: ");
 }
 
@@ -116,12 +116,13 @@ TEST(ScriptRunTest, FindsThatTheUnreadIsOverwritten) {
 }
 
 TEST(ScriptRunTest, FindsThatAnEventChangesUnderTheCallback) {
-  expect_begins(violated<faults::Scribbles<ScriptCpu>>("output 4\ndrain 1\n> at 0 output 4\n"),
-                "no_early_release: ");
+  expect_begins(
+      violated<faults::CorruptsRingStart<ScriptCpu>>("output 4\ndrain 1\n> at 0 output 4\n"),
+      "no_early_release: ");
 }
 
 TEST(ScriptRunTest, FindsARefusalThatIsNotCounted) {
-  expect_begins(violated<faults::GivesTheRingUp<ScriptCpu>>("output 4\noutput 4\n"), "no_loss: ");
+  expect_begins(violated<faults::DetachesRing<ScriptCpu>>("output 4\noutput 4\n"), "no_loss: ");
 }
 
 TEST(ScriptRunTest, FindsThatTwoDrainsDoNotEmptyAnIdleRing) {
@@ -131,19 +132,18 @@ TEST(ScriptRunTest, FindsThatTwoDrainsDoNotEmptyAnIdleRing) {
 }
 
 TEST(ScriptRunTest, FindsARecordThatIsLeft) {
-  expect_begins((violated<ScriptCpu, faults::LeavesTheLast<CheckedMemory>>("output 4\n")),
+  expect_begins((violated<ScriptCpu, faults::LeavesLastRecord<CheckedMemory>>("output 4\n")),
                 "no_loss: ");
 }
 
 TEST(ScriptRunTest, FindsADataTailThatIsNotAsDelivered) {
-  using TailBehindFault = faults::TailBehind<CheckedMemory>;
-  expect_begins(violated_by_consumer<TailBehindFault>("output 4\ndrain 1\n"), "tail_honest: ");
-  expect_begins(violated_by_consumer<TailBehindFault>("output 4\nthrow 1\n"), "tail_honest: ");
+  using TailTooLowFault = faults::TailTooLow<CheckedMemory>;
+  expect_begins(violated_by_consumer<TailTooLowFault>("output 4\ndrain 1\n"), "tail_honest: ");
+  expect_begins(violated_by_consumer<TailTooLowFault>("output 4\nthrow 1\n"), "tail_honest: ");
 }
 
 TEST(ScriptRunTest, FindsAReadOutsideTheRing) {
-  expect_begins(violated_by_consumer<faults::ReadsBehind<CheckedMemory>>("output 4\n"),
-                "in_ring: ");
+  expect_begins(violated_by_consumer<faults::Underreads<CheckedMemory>>("output 4\n"), "in_ring: ");
 }
 
 TEST(ScriptRunTest, FindsASampleThatIsNotWhole) {
@@ -165,19 +165,19 @@ TEST(ScriptRunTest, FindsARefusalInAnInterruptThoughThereIsRoom) {
 }
 
 // The rest of a drain is checked after an interrupted callback, too.
-struct ReadsBehindLater : CheckedMemory {
+struct UnderreadsLater : CheckedMemory {
   template <class T>
   static T read(const std::byte* address) {
-    if (sizeof(T) == 4 && ++reads == 2) return faults::ReadsBehind<CheckedMemory>::read<T>(address);
+    if (sizeof(T) == 4 && ++reads == 2) return faults::Underreads<CheckedMemory>::read<T>(address);
     return CheckedMemory::read<T>(address);
   }
   static inline int reads = 0;
 };
 TEST(ScriptRunTest, FindsOutsideReadAfterInterruptedCallback) {
-  ReadsBehindLater::reads = 0;
+  UnderreadsLater::reads = 0;
   // Two sizes, so that the drain does not read the second record before it delivers the first.
   expect_begins(
-      violated_by_consumer<ReadsBehindLater>("output 4\noutput 12\ndrain 2\n> at 0 output 4\n"),
+      violated_by_consumer<UnderreadsLater>("output 4\noutput 12\ndrain 2\n> at 0 output 4\n"),
       "in_ring: ");
 }
 
@@ -188,7 +188,7 @@ TEST(ScriptRunTest, FindsAnEventAfterTheDrainsLast) {
 }
 
 TEST(ScriptRunTest, FindsThatPollReportsNothingWithinACallback) {
-  EXPECT_EQ(violated<faults::SetsNoFlag<ScriptCpu>>("output 4\ndrain 1\n> at 0 poll\n"),
+  EXPECT_EQ(violated<faults::SetsNoPollFlag<ScriptCpu>>("output 4\ndrain 1\n> at 0 poll\n"),
             "awake: poll reported nothing, but a record was announced");
 }
 

@@ -123,7 +123,7 @@ class ManyConsumer {
       turns();
     }
     if (settings_.latency != 0) switch_wakeups(began);
-    if (is(ManyFault::SleepsOnTheLimit)) again_ = false;
+    if (is(ManyFault::SleepsAtLimit)) again_ = false;
   }
 
   // RingSet::flush(Flush::Complete) (C5): a barrier, then a round without limits. It reads
@@ -169,13 +169,14 @@ class ManyConsumer {
 
   bool is_left_out(const Site& site) const {
     if (is(ManyFault::ReadsOneRing)) return first_reported_ != nullptr && first_reported_ != &site;
-    return is(ManyFault::ForgetsTheGone) && went_offline_[static_cast<std::size_t>(site.cpu())];
+    return is(ManyFault::AbandonsOfflineRings) &&
+           went_offline_[static_cast<std::size_t>(site.cpu())];
   }
 
   void turns() {
     for (MergedRing& each : rings_) each.set_left_out(is_left_out(each.site()));
     Limits limits;
-    const bool is_limited = settings_.limit != 0 && !is_flush_ && !is(ManyFault::IgnoresTheLimit);
+    const bool is_limited = settings_.limit != 0 && !is_flush_ && !is(ManyFault::IgnoresLimit);
     if (is_limited) limits.events = settings_.limit;
     const auto each = [this](const MergedRing& ring, const PerfEvent& event) {
       return visit(ring.site(), event);
@@ -229,7 +230,7 @@ class ManyConsumer {
                                        "bound, {}",
                                        *held_key, world_.order.bound()));
     }
-    if (has_undelivered_events && !is(ManyFault::SleepsOnTheYoung)) {
+    if (has_undelivered_events && !is(ManyFault::SleepsOnHeldEvents)) {
       due_ = now() + (settings_.slack + 1) * settings_.clock_tick;
     }
   }
@@ -239,9 +240,9 @@ class ManyConsumer {
   }
 
   bool deliver(const Ordered& ordered) {
-    if (ordered.late && is(ManyFault::DropsTheLate)) return true;
+    if (ordered.late && is(ManyFault::DropsLateEvents)) return true;
     Ordered reported = ordered;
-    if (is(ManyFault::HidesTheLate)) reported.late = false;
+    if (is(ManyFault::NeverMarksLate)) reported.late = false;
     world_.order.event = &reported;
     return visit(sites_[ordered.ring], ordered.event);
   }
@@ -257,7 +258,7 @@ class ManyConsumer {
       if (each.entry() != wakeups) each.fill_entry(wakeups);
     }
     const auto due = choice_.due();
-    const bool forgets = is(ManyFault::SleepsAfterTheSwitch) && wakeups == Wakeups::EachRecord;
+    const bool forgets = is(ManyFault::SleepsWithoutRecheck) && wakeups == Wakeups::EachRecord;
     if (due == WakeupChoice::Clock::time_point::max() || forgets) return;
     due_ = std::min(due_, static_cast<std::uint64_t>(due.time_since_epoch().count()));
   }

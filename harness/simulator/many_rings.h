@@ -134,7 +134,7 @@ class MergedRings {
     world().order.begin_run(is_flush);
     MergeEnd end = MergeEnd::Stopped;
     std::vector<Position> stale;
-    if (is(ManyFault::LooksBeforeTheClock) && !is_flush) {
+    if (is(ManyFault::ReadsClockAfterHead) && !is_flush) {
       for (Site& each : sites_) stale.push_back(each.page_head());
       ManyMemory::stale = &stale;
     }
@@ -154,10 +154,10 @@ class MergedRings {
 
  private:
   MergeOptions options() const {
-    return {.slack = is(ManyFault::ForgetsTheSlack) ? 0 : settings().slack, .learns = false};
+    return {.slack = is(ManyFault::IgnoresSlack) ? 0 : settings().slack, .learns = false};
   }
   bool is(ManyFault fault) const { return fault_ == fault; }
-  bool is_narrow() const { return is(ManyFault::WindowOfOne) || is(ManyFault::TrustsFifo); }
+  bool is_narrow() const { return is(ManyFault::MergeWindow1) || is(ManyFault::TrustsFifo); }
   World& world() const { return sites_.front().world(); }
   const RunSettings& settings() const { return world().settings; }
 
@@ -166,9 +166,8 @@ class MergedRings {
     const auto key = [this](const Sample& sample) { return key_of(sample); };
     if (is_flush) return merge.flush(key, deliver);
     std::size_t ring = 0;
-    const std::uint64_t limit = settings().limit == 0 || is(ManyFault::IgnoresTheLimit)
-                                    ? ~std::uint64_t{0}
-                                    : settings().limit;
+    const std::uint64_t limit =
+        settings().limit == 0 || is(ManyFault::IgnoresLimit) ? ~std::uint64_t{0} : settings().limit;
     return merge.run(key, [&] { return clock(ring++); }, deliver, limit);
   }
 

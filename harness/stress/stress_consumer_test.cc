@@ -124,7 +124,7 @@ TEST(StressConsumerTest, ARestThatDoesNotEndIsFound) {
 }
 
 TEST(StressConsumerTest, AnEventOfARingThatIsSaidToBeEmptyIsFound) {
-  EXPECT_THAT(finished<faults::SleepsOnTheRest<DefaultMemory>>(),
+  EXPECT_THAT(finished<faults::SleepsAfterBreak<DefaultMemory>>(),
               HasSubstr("an empty ring delivered something"));
 }
 

@@ -37,13 +37,14 @@ std::vector<StressFault> make_planted() {
   // Only a consumer that sleeps can miss a wakeup or get one too early.
   parts("wakes_nobody") = {{"sleepers", sleepers<faults::WakesNobody<Right>>}};
   parts("wakes_every_second_time") = {{"sleepers", sleepers<faults::WakesEverySecondTime<Right>>}};
-  parts("wakes_one_late") = {{"sleepers", sleepers<faults::WakesOneLate<Right>>}};
-  parts("wakes_first") = {{"sleepers", sleepers<faults::WakesFirst<Right>>}};
-  parts("sleeps_on_the_rest") = {
-      {"sleepers", sleepers<Right, Waits::Documented, faults::SleepsOnTheRest<DefaultMemory>>}};
+  parts("wakes_one_record_late") = {{"sleepers", sleepers<faults::WakesOneRecordLate<Right>>}};
+  parts("wakes_before_publishing") = {{"sleepers", sleepers<faults::WakesBeforePublishing<Right>>}};
+  parts("sleeps_after_break") = {
+      {"sleepers", sleepers<Right, Waits::Documented, faults::SleepsAfterBreak<DefaultMemory>>}};
   all.push_back({"no_first_drain", {{"sleepers", sleepers<Right, Waits::NoFirstDrain>}}});
   all.push_back({"clears_after_drain", {{"sleepers", sleepers<Right, Waits::ClearsAfterDrain>}}});
-  parts("publishes_first").push_back({"processes", processes<faults::PublishesFirst<Right>>});
+  parts("publishes_before_writing")
+      .push_back({"processes", processes<faults::PublishesBeforeWriting<Right>>});
   parts("publishes_nested").push_back({"processes", processes<faults::PublishesNested<Right>>});
   return all;
 }

@@ -103,8 +103,8 @@ TEST_F(ConformCommandTest, FaultyProgramFailsAsCataloguePredicts) {
 #endif
   if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
-  for (const std::string fault :
-       {"forgets_lost", "drops_the_last", "delivers_twice", "never_commits", "believes"}) {
+  for (const std::string fault : {"forgets_lost", "drops_last_event", "delivers_twice",
+                                  "never_commits", "trusts_record_sizes"}) {
     const Json outcome = parsed(run({"conform", "--json", "--only", "turns", "lost-one", "raw-1mib",
                                      "--", program, fault, "{pages}"})
                                     .out);
@@ -220,8 +220,9 @@ TEST_F(ConformCommandTest, AnAdapterEndsWithPerfringEvenIfThatIsKilled) {
 
 TEST_F(ConformCommandTest, WritesJUnitBesideMarkdown) {
   const std::string junit = temporary("junit.xml");
-  const ProcessResult ended = run({"conform", "--fault", "believes", "--only", "raw-1mib",
-                                   "one-record", "sample-time", "--markdown", "--junit", junit});
+  const ProcessResult ended =
+      run({"conform", "--fault", "trusts_record_sizes", "--only", "raw-1mib", "one-record",
+           "sample-time", "--markdown", "--junit", junit});
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out, HasSubstr("| raw-1mib | hostile | out of bounds: "));
   EXPECT_THAT(contents(junit),

@@ -111,7 +111,7 @@ ProcessResult run(const std::string& arguments) {
 }
 
 TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
-  const ProcessResult ended = run("no_smp_wmb tail_behind --harness scripts");
+  const ProcessResult ended = run("no_smp_wmb tail_too_low --harness scripts");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("tail_honest"), HasSubstr("(in order): one thread"),
                                HasSubstr("Found 1 time, held as expected 0 times, undetectable 1 "
@@ -120,7 +120,7 @@ TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
 }
 
 TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
-  const ProcessResult ended = run("publishes_off_the_grid --harness scripts --json");
+  const ProcessResult ended = run("publishes_unaligned --harness scripts --json");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   const auto json = parsed(ended.out.substr(ended.out.find('{')));
   EXPECT_EQ(json["verdict"], "holds");
@@ -133,7 +133,7 @@ TEST(FaultsCommandTest, JsonHasTheMessageThatFoundIt) {
 
 TEST(FaultsCommandTest, AKernelsFaultDiffersFromTheRecordedKernel) {
   const ProcessResult ended =
-      run("space_off_by_8 publishes_first tail_ahead --harness diff --json");
+      run("space_off_by_8 publishes_before_writing tail_too_high --harness diff --json");
   const auto json = parsed(ended.out.substr(ended.out.find('{')));
   if (std::endian::native != std::endian::little) {
     EXPECT_EQ(ended.exit_code, 3) << ended.out;

@@ -72,7 +72,7 @@ TEST_F(SimCommandTest, AScriptIsRunUnderEveryInvariant) {
   const auto json = parsed(run({"sim", "--script", sound, "--json"}).out);
   EXPECT_EQ(json["holds"], true);
   EXPECT_EQ(json["accepted"], json["delivered"]);
-  const ProcessResult found = run({"sim", "--script", sound, "--fault", "drops_the_last"});
+  const ProcessResult found = run({"sim", "--script", sound, "--fault", "drops_last_event"});
   EXPECT_EQ(found.exit_code, 1) << found.err << found.out;
   EXPECT_THAT(found.out, HasSubstr("violated: "));
   const ProcessResult unseen = run({"sim", "--script", sound, "--fault", "wakes_nobody"});

@@ -145,7 +145,8 @@ static void print(const unsigned char* record) {
   memcpy(&raw, record + 8, sizeof(raw));
   if (header->type == PERF_RECORD_LOST) {
     if (!is("forgets_lost")) printf("lost %llu\n", lost);
-  } else if (header->type != PERF_RECORD_SAMPLE || (raw > header->size - 12U && !is("believes"))) {
+  } else if (header->type != PERF_RECORD_SAMPLE ||
+             (raw > header->size - 12U && !is("trusts_record_sizes"))) {
     puts("error");
   } else {
     fputs("sample ", stdout);
@@ -174,7 +175,7 @@ static void drain(struct perf_event_mmap_page* page, int fd) {
       break;
     }
     const int is_last = left == header->size;
-    if (!is("silent") && !(is("drops_the_last") && is_last)) print(record);
+    if (!is("silent") && !(is("drops_last_event") && is_last)) print(record);
     if (is("delivers_twice")) print(record);
     tail += header->size;
     left -= header->size;

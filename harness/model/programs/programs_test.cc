@@ -84,7 +84,7 @@ const std::vector<Expected> kExpected = {
     {"full_ring_modulo", {4, 4, 3}, {4, 4, 3}, false},
     {"ignores_tail", {5, 3, 2}, {5, 3, 2}, false},
     {"one_record_too_many", {5, 3, 2}, {5, 3, 2}, false},
-    {"commits_first", {5, 3, 2}, {5, 3, 2}, true},
+    {"commits_before_reading", {5, 3, 2}, {5, 3, 2}, true},
     {"commits_early", {0, 0, 3}, {0, 0, 3}, true},
     {"release_for_full", {0, 0, 0}, {0, 0, 0}, false},
     {"acquire_for_full", {0, 0, 0}, {5, 3, 2}, true},
