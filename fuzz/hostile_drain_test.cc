@@ -21,7 +21,7 @@
 #include "harness/faults/planted.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/default_memory.h"
-#include "perfring/testing/by_cursor.h"
+#include "perfring/testing/ring_over_cursor.h"
 
 namespace perfring::fuzz {
 namespace {
@@ -154,14 +154,14 @@ struct ReleasesTwice : LooksTwice {
 
 TEST(HostileDrainTest, ACursorHasNoViolation) {
   for (const char* name : {"three_samples", "breaks_twice", "lost_with_sample_id", "size_12"}) {
-    drain<CheckedMemory, testing::ByCursor<Cursor<CheckedMemory>>>(name);
+    drain<CheckedMemory, testing::RingOverCursor<Cursor<CheckedMemory>>>(name);
   }
 }
 
 TEST(HostileDrainTest, AFaultyCursorIsAViolation) {
-  EXPECT_DEATH((drain<CheckedMemory, testing::ByCursor<LooksTwice>>("three_samples")),
+  EXPECT_DEATH((drain<CheckedMemory, testing::RingOverCursor<LooksTwice>>("three_samples")),
                "data_head was not read exactly once");
-  EXPECT_DEATH((drain<CheckedMemory, testing::ByCursor<ReleasesTwice>>("three_samples")),
+  EXPECT_DEATH((drain<CheckedMemory, testing::RingOverCursor<ReleasesTwice>>("three_samples")),
                "data_tail was written more than once");
 }
 
@@ -194,7 +194,7 @@ TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {
 }
 
 // Allows a consumer to read data_head more than once, so that only its planted fault is found.
-struct LooksOften : CheckedMemory {
+struct AnyHeadReads : CheckedMemory {
   static Position read_once(const SharedPosition& field) {
     static_cast<Accesses*>(observer)->head_reads = 1;
     return DefaultMemory::read_once(field);
@@ -210,21 +210,22 @@ TEST(HostileDrainTest, ADrainThatEndsEarlyWithoutABreakIsAViolation) {
     bytes.insert(17, 1, static_cast<char>(event - 1));
     return bytes;
   };
-  const auto run = []<class R = Ring<LooksOften>>(const std::string& bytes) {
+  const auto run = []<class R = Ring<AnyHeadReads>>(const std::string& bytes) {
     const HostileRing ring{Input{bytes}};
-    HostileDrain<LooksOften, R>{ring}.run();
+    HostileDrain<AnyHeadReads, R>{ring}.run();
   };
   for (const unsigned event : {1U, 2U, 3U, 4U, 9U}) run(stopping_at(event));
   for (const unsigned event : {2U, 3U, 4U, 9U}) {
-    EXPECT_DEATH(run.operator()<TakesOneAtATime<LooksOften>>(stopping_at(event)),
+    EXPECT_DEATH(run.operator()<TakesOneAtATime<AnyHeadReads>>(stopping_at(event)),
                  "no_loss: an event was not delivered");
     EXPECT_DEATH(run.operator()<EndsFoldsEarly>(stopping_at(event)),
                  "no_loss: an event was not delivered");
   }
-  EXPECT_DEATH(run.operator()<faults::CommitsAllOnBreak<LooksOften>>(stopping_at(2)), "violated: ");
-  EXPECT_DEATH(run.operator()<faults::RedeliversAfterBreak<LooksOften>>(stopping_at(2)),
+  EXPECT_DEATH(run.operator()<faults::CommitsAllOnBreak<AnyHeadReads>>(stopping_at(2)),
                "violated: ");
-  EXPECT_DEATH(run.operator()<faults::IgnoresBreak<LooksOften>>(stopping_at(2)), "violated: ");
+  EXPECT_DEATH(run.operator()<faults::RedeliversAfterBreak<AnyHeadReads>>(stopping_at(2)),
+               "violated: ");
+  EXPECT_DEATH(run.operator()<faults::IgnoresBreak<AnyHeadReads>>(stopping_at(2)), "violated: ");
 }
 
 TEST(HostileDrainTest, AWrongAnswerOfTheRingIsAViolation) {
@@ -252,7 +253,7 @@ std::vector<HostileFault> all_faults() {
   };
   const auto of_a_consumer = []<template <class> class F>(faults::Named<F> fault) {
     return HostileFault{fault.name, [](const HostileRing& ring) {
-                          HostileDrain<LooksOften, F<LooksOften>>{ring}.run();
+                          HostileDrain<AnyHeadReads, F<AnyHeadReads>>{ring}.run();
                         }};
   };
   auto all = faults::plant_all<HostileFault>(of_a_kernel, of_a_memory, of_a_consumer);

@@ -7,7 +7,7 @@
 #include "fuzz/input.h"
 #include "harness/faults/memory_faults.h"
 #include "perfring/ring/cursor.h"
-#include "perfring/testing/by_cursor.h"
+#include "perfring/testing/ring_over_cursor.h"
 
 namespace perfring::fuzz {
 
@@ -16,7 +16,7 @@ namespace perfring::fuzz {
 void hostile_ring(std::string_view input) {
   const HostileRing ring{Input{input}};
   HostileDrain<CheckedMemory>{ring}.run();
-  HostileDrain<CheckedMemory, testing::ByCursor<Cursor<CheckedMemory>>>{ring}.run();
+  HostileDrain<CheckedMemory, testing::RingOverCursor<Cursor<CheckedMemory>>>{ring}.run();
 }
 
 // Has a planted fault (ignores_top_size_bit in harness/faults), which the fuzzer must find.

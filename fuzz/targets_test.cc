@@ -203,7 +203,7 @@ struct ForgetsTheBreak : faults::AroundRing<ForgetsTheBreak, DefaultMemory> {
   ControlFlow<> drain(const faults::Visit& visit) { return sound_drain(visit); }
   template <class F>
   ControlFlow<> try_fold(Unit init, F f) {
-    static_cast<void>(ByDrain::try_fold(init, f));
+    static_cast<void>(RingFromDrain::try_fold(init, f));
     return Continue{};
   }
 };
@@ -215,7 +215,7 @@ struct IsAlwaysReadable : ForgetsTheBreak {
   }
   template <class F>
   ControlFlow<> try_fold(Unit init, F f) {
-    return ByDrain::try_fold(init, f);
+    return RingFromDrain::try_fold(init, f);
   }
   static bool readable() { return true; }
 };

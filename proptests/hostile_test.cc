@@ -19,10 +19,10 @@
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/by_cursor.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
 #include "perfring/testing/reference_drain.h"
+#include "perfring/testing/ring_over_cursor.h"
 #include "proptests/hostile_image.h"
 #include "proptests/property.h"
 #include "proptests/scripts.h"
@@ -33,7 +33,7 @@ namespace {
 using testing::CopiedEvent;
 using testing::ReferenceDrain;
 using Core = Ring<rig::CheckedMemory>;
-using CursorCore = testing::ByCursor<Cursor<rig::CheckedMemory>>;
+using CursorCore = testing::RingOverCursor<Cursor<rig::CheckedMemory>>;
 
 class Accesses final : public rig::MemoryObserver {
  public:

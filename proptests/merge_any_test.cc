@@ -114,7 +114,7 @@ std::uint64_t anything() {
 }
 
 template <unsigned kWindow, bool kTimed = false, class M = DefaultMemory>
-void is_as_the_oracle_says() {
+void matches_oracle() {
   Digits digits{anything()};
   RowShape shape{};
   shape.rings = 1 + digits.size_below(5);
@@ -132,8 +132,8 @@ void is_as_the_oracle_says() {
   if (!wrong.empty()) RC_FAIL(wrong);
 }
 
-TEST(MergeAnyTest, AMergeIsAsTheOracleSays) {
-  always(is_as_the_oracle_says<8>, 300);
+TEST(MergeAnyTest, AMergeMatchesTheOracle) {
+  always(matches_oracle<8>, 300);
 }
 // A LOST that waits for a sample gets its key from the flush: the newest key delivered by then,
 // which is that of ring 0's events here. The flush delivers events with equal keys in the rings'
@@ -148,11 +148,11 @@ TEST(MergeAnyTest, LostThatWaitedTakesNewestKeyInFlush) {
   EXPECT_EQ(rows.judge(), "");
 }
 
-TEST(MergeAnyTest, AMergeWithAWindowOfOneIsAsTheOracleSays) {
-  always(is_as_the_oracle_says<1>, 150);
+TEST(MergeAnyTest, AMergeWithAWindowOfOneMatchesTheOracle) {
+  always(matches_oracle<1>, 150);
 }
-TEST(MergeAnyTest, AMergeByTimeIsAsTheOracleSays) {
-  always(is_as_the_oracle_says<8, true>, 150);
+TEST(MergeAnyTest, AMergeByTimeMatchesTheOracle) {
+  always(matches_oracle<8, true>, 150);
 }
 
 // Faults of a Memory (harness/faults) under a Merge. merge_test.cc has the faults that read outside
@@ -174,8 +174,8 @@ using MemoryFaults = ::testing::Types<
 TYPED_TEST_SUITE(MergeMemoryTest, MemoryFaults);
 
 TYPED_TEST(MergeMemoryTest, FindsTheFault) {
-  EXPECT_TRUE(counterexample(is_as_the_oracle_says<8, false, typename TypeParam::Memory>,
-                             TypeParam::kViolated));
+  EXPECT_TRUE(
+      counterexample(matches_oracle<8, false, typename TypeParam::Memory>, TypeParam::kViolated));
 }
 
 // Puts one odd record at every place of a row that two looks see, whether or not the row is read in
@@ -251,7 +251,7 @@ void every_odd_record(const TwoLooks& two_looks) {
   }
 }
 
-TEST(MergeRowsTest, OddRecordInTwoLooksIsMergedAsOracleSays) {
+TEST(MergeRowsTest, OddRecordInTwoLooksMatchesTheOracle) {
   for (const std::uint64_t first : {1U, 10U}) {
     for (const std::uint64_t second : {1U, 26U}) {
       for (const std::uint64_t limit : {kAll, first - 1}) {
@@ -265,7 +265,7 @@ TEST(MergeRowsTest, OddRecordInTwoLooksIsMergedAsOracleSays) {
   }
 }
 // More records than a Merge reads in one go.
-TEST(MergeRowsTest, OddRecordInTwoLongLooksIsMergedAsOracleSays) {
+TEST(MergeRowsTest, OddRecordInTwoLongLooksMatchesTheOracle) {
   every_odd_record({70, 70, 20, 60, 32 * 70 + 8});
 }
 

@@ -25,8 +25,8 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/by_cursor.h"
 #include "perfring/testing/copied_events.h"
+#include "perfring/testing/ring_over_cursor.h"
 #include "proptests/property.h"
 
 namespace perfring::script {
@@ -97,7 +97,7 @@ namespace perfring::proptests {
 using rig::CheckedMemory;
 using rig::ScriptCpu;
 using Core = Ring<CheckedMemory>;
-using CursorCore = testing::ByCursor<Cursor<CheckedMemory>>;
+using CursorCore = testing::RingOverCursor<Cursor<CheckedMemory>>;
 
 // A run that keeps copies of the delivered events. If the property fails, the run prints its
 // script.

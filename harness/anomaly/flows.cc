@@ -38,7 +38,7 @@ void mark(bool begins) {
 }
 
 // Lists the resources of this process: descriptors, shared mappings, children.
-std::vector<std::string> held_resources() {
+std::vector<std::string> open_resources() {
   std::vector<std::string> all;
   for (const auto& each : std::filesystem::directory_iterator{"/proc/self/fd"}) {
     std::error_code gone;
@@ -100,10 +100,10 @@ int run_flow(int argc, char** argv) {
     fail(std::string{"cannot run here: "} + error.what());
     return kNotShown;
   }
-  const std::vector<std::string> before = held_resources();
+  const std::vector<std::string> before = open_resources();
   const FlowResult result = run(prepared);
   std::vector<std::string> left;
-  std::ranges::set_difference(held_resources(), before, std::back_inserter(left));
+  std::ranges::set_difference(open_resources(), before, std::back_inserter(left));
   if (const std::string elsewhere = prepared.left(); !elsewhere.empty()) left.push_back(elsewhere);
   for (const std::string& each : left) std::printf("left: %s\n", one_line(each).c_str());
   if (!result) return fail(one_line(result.error()));

@@ -129,8 +129,8 @@ TEST(AdapterTest, ARingThatTheAdapterCutsOffStaysWhole) {
        {R"(truncate -s 0 "$0")", R"(truncate -s 5000 "$0")", R"((: >"$0"))"}) {
     const Cell cell = adapter("sh -c '" + cut + "; echo tail 0'");
     EXPECT_STREQ(to_string(cell.outcome), "loses") << cut << cell.detail;
-    const Cell says = adapter("sh -c 'if " + cut + "; then echo cut off; fi; echo tail 0'");
-    EXPECT_STREQ(to_string(says.outcome), "loses") << cut << says.detail;
+    const Cell reported = adapter("sh -c 'if " + cut + "; then echo cut off; fi; echo tail 0'");
+    EXPECT_STREQ(to_string(reported.outcome), "loses") << cut << reported.detail;
   }
 }
 

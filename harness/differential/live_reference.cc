@@ -74,8 +74,8 @@ std::optional<std::string> why_not_live(const script::Settings& settings) {
 
 std::optional<std::string> why_not_live(const script::Script& so_far) {
   // The default word is not an error yet: a later line of the script may still change it.
-  const bool says = so_far.settings.word != script::Settings{}.word || so_far.settings.start != 0;
-  if (says) {
+  const bool is_set = so_far.settings.word != script::Settings{}.word || so_far.settings.start != 0;
+  if (is_set) {
     if (auto why = why_not_live(so_far.settings)) return why;
   }
   if (so_far.steps.empty() || so_far.steps.back().depth == 0) return std::nullopt;

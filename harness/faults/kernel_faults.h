@@ -115,8 +115,8 @@ struct ExposesReservations : RemembersBuffer<Base> {
   void show() {
     shown = this->buffer->head;
     __u64& data_head = this->buffer->user_page->data_head;
-    if constexpr (requires { Base::write_unseen(data_head, *shown); }) {
-      Base::write_unseen(data_head, *shown);
+    if constexpr (requires { Base::write_unrecorded(data_head, *shown); }) {
+      Base::write_unrecorded(data_head, *shown);
     } else {
       Base::write_once(data_head, *shown);
     }

@@ -17,14 +17,14 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/memory.h"
-#include "perfring/testing/by_cursor.h"
+#include "perfring/testing/ring_over_cursor.h"
 
 namespace perfring::faults {
 
 // A loop over positions of 64 bits, although a Memory need not read all 64. It ends after as many
 // steps as the ring has bytes, so that a fault is found as itself and not as an endless loop.
 template <class Faulty, class M>
-class Loop : public ByDrain<Faulty> {
+class Loop : public RingFromDrain<Faulty> {
  public:
   Loop(perf_event_mmap_page& page, Bytes data) : page_{&page}, data_{data} {}
 
@@ -195,9 +195,9 @@ struct ReleasesUndelivered : AroundCursor<ReleasesUndelivered<M>, M> {
 };
 
 template <class M>
-using ByReleasesEarly = testing::ByCursor<ReleasesEarly<M>>;
+using ReleasesEarlyRing = testing::RingOverCursor<ReleasesEarly<M>>;
 template <class M>
-using ByReleasesUndelivered = testing::ByCursor<ReleasesUndelivered<M>>;
+using ReleasesUndeliveredRing = testing::RingOverCursor<ReleasesUndelivered<M>>;
 
 // A consumer's way to wait for its rings: as lib documents it, or with a fault. The wait loop
 // belongs to the harness (real threads, or steps of a property), and tests this value where the

@@ -83,8 +83,8 @@ std::vector<Entry> plant_all(Kernel kernel, Memory memory, Consumer consumer) {
       consumer(Named<KeepsSlices>{"keeps_slices"}),
       consumer(Named<SleepsAfterBreak>{"sleeps_after_break"}),
       // Consumers built on lib's Cursor, in place of lib's Ring.
-      consumer(Named<ByReleasesEarly>{"releases_early"}),
-      consumer(Named<ByReleasesUndelivered>{"releases_undelivered"}),
+      consumer(Named<ReleasesEarlyRing>{"releases_early"}),
+      consumer(Named<ReleasesUndeliveredRing>{"releases_undelivered"}),
       // Loops over positions, in place of lib's Ring.
       consumer(Named<TrustsRecordSizes>{"trusts_record_sizes"}),
       consumer(Named<PositionsOf64Bits>{"positions_of_64_bits"}),

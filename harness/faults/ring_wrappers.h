@@ -39,7 +39,7 @@ class Visit {
 
 // Ring's drains, built on the drain(const Visit&) of `Faulty`.
 template <class Faulty>
-class ByDrain {
+class RingFromDrain {
  public:
   static std::optional<Faulty> over(perf_event_mmap_page& page, Bytes data) {
     return Faulty{page, data};
@@ -107,9 +107,9 @@ class Positions {
 // A consumer that uses one of Ring's drains only. With a faulty Memory it is a consumer by itself.
 // The consumers around Ring use it, too, so that a drain over a Memory is compiled only once.
 template <class M>
-class ByOneDrain : public ByDrain<ByOneDrain<M>> {
+class RingFromOneDrain : public RingFromDrain<RingFromOneDrain<M>> {
  public:
-  ByOneDrain(perf_event_mmap_page& page, Bytes data) : ring_{*Ring<M>::over(page, data)} {}
+  RingFromOneDrain(perf_event_mmap_page& page, Bytes data) : ring_{*Ring<M>::over(page, data)} {}
   bool readable() const { return ring_.readable(); }
   ControlFlow<> drain(const Visit& visit) {
     return ring_.try_fold(Unit{}, [&](Unit, const PerfEvent& event) { return visit(event); });
@@ -121,7 +121,7 @@ class ByOneDrain : public ByDrain<ByOneDrain<M>> {
 
 // Ring with a fault in the code around it.
 template <class Faulty, class M>
-class AroundRing : public ByDrain<Faulty> {
+class AroundRing : public RingFromDrain<Faulty> {
  public:
   AroundRing(perf_event_mmap_page& page, Bytes data) : positions_{page}, ring_{page, data} {}
   bool readable() const { return ring_.readable(); }
@@ -130,7 +130,7 @@ class AroundRing : public ByDrain<Faulty> {
   ControlFlow<> sound_drain(const Visit& visit) { return ring_.drain(visit); }
 
   Positions<M> positions_;
-  ByOneDrain<M> ring_;
+  RingFromOneDrain<M> ring_;
 };
 
 // Several drains that deliver one event each, in place of one that delivers all events.

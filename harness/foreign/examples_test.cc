@@ -28,16 +28,16 @@ TEST(GuestExamplesTest, ProbesCountsReturnOfEachCall) {
 }
 
 TEST(GuestExamplesTest, ProbesSaysWhatIsWrong) {
-  const auto says = [](const std::string& function, const std::string& symbol) {
+  const auto output_of = [](const std::string& function, const std::string& symbol) {
     return run_child({"/examples/probes", function, "/init", symbol, "/bin/true"}).out;
   };
-  const std::string no_symbol = says("do_sys_openat2", "nope");
+  const std::string no_symbol = output_of("do_sys_openat2", "nope");
   EXPECT_NE(no_symbol.find("/init has no symbol nope"), std::string::npos) << no_symbol;
 #if defined(__thumb__)
-  const std::string thumb = says("do_sys_openat2", "main");
+  const std::string thumb = output_of("do_sys_openat2", "main");
   EXPECT_NE(thumb.find("no instruction that can be probed"), std::string::npos) << thumb;
 #else
-  const std::string no_function = says("no_such_function", "main");
+  const std::string no_function = output_of("no_such_function", "main");
   EXPECT_NE(no_function.find("the kernel has no function of this name; the changes instead"),
             std::string::npos)
       << no_function;

@@ -277,13 +277,13 @@ TEST(InterruptedOutputTest, OutermostOutputPassesOnNestedWakeup) {
 }
 
 // The kernel sets the flag before it wakes: a waiter that polls when it is woken finds the flag.
-struct LooksWhenWoken : TestCpu {
+struct PollsWhenWoken : TestCpu {
   std::vector<unsigned> reports;
   void irq_work_queue(perf_event& event) { reports.push_back(perf_poll(event)); }
 };
 
 TEST(InterruptedOutputTest, TheFlagIsSetBeforeAnyWaiterIsWoken) {
-  TestRing<LooksWhenWoken> ring;
+  TestRing<PollsWhenWoken> ring;
   for (int i = 0; i < 3; ++i) ASSERT_EQ(ring.output(4), 0);
   EXPECT_EQ(ring.cpu.reports, (std::vector<unsigned>{kReadable, kReadable, kReadable}));
 }

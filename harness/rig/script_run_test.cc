@@ -23,7 +23,7 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/cursor.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/by_cursor.h"
+#include "perfring/testing/ring_over_cursor.h"
 
 namespace perfring::rig {
 namespace {
@@ -276,7 +276,7 @@ TEST(RandomScriptTest, NothingIsFoundWithoutAFault) {
   expect_nothing_found<ScriptRunner<>>();
 }
 TEST(RandomScriptTest, NothingIsFoundWhereACursorDrains) {
-  expect_nothing_found<ScriptRunner<ScriptCpu, testing::ByCursor<Cursor<CheckedMemory>>>>();
+  expect_nothing_found<ScriptRunner<ScriptCpu, testing::RingOverCursor<Cursor<CheckedMemory>>>>();
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct LedgerCpu : Base {
     Base::write_once(data_head, value);
   }
   // Bypasses the ledger, for a kernel that publishes by a store that it should not do.
-  void write_unseen(__u64& data_head, __u64 value) { Base::write_once(data_head, value); }
+  void write_unrecorded(__u64& data_head, __u64 value) { Base::write_once(data_head, value); }
   void on_reserve(const kernel::perf_buffer& rb, __u64 position, std::size_t size) {
     ledger.note_reservation(position, size, released(rb));
     Base::on_reserve(rb, position, size);

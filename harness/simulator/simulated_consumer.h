@@ -13,7 +13,7 @@
 #include "perfring/ring/hardware_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/by_cursor.h"
+#include "perfring/testing/ring_over_cursor.h"
 
 namespace perfring::simulator {
 
@@ -78,7 +78,7 @@ class RingDrain final : public AnyDrain {
  public:
   explicit RingDrain(Site& site)
       : ring_{*R::over(site.page(), site.data())},
-        cursor_{*testing::CursorBeside<R>::over(site.page(), site.data())},
+        cursor_{*testing::CursorConsumer<R>::over(site.page(), site.data())},
         drain_with_{site.world().settings.drain_with} {}
 
   bool readable() const override { return ring_.readable(); }
@@ -103,7 +103,7 @@ class RingDrain final : public AnyDrain {
 
  private:
   R ring_;
-  testing::CursorBeside<R> cursor_;
+  testing::CursorConsumer<R> cursor_;
   const std::uint64_t drain_with_;
 };
 

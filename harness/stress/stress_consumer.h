@@ -17,7 +17,7 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/by_cursor.h"
+#include "perfring/testing/ring_over_cursor.h"
 
 namespace perfring::stress {
 
@@ -30,7 +30,7 @@ class StressConsumer : private oracle::FirstViolation {
   explicit StressConsumer(const StressRing& ring)
       : page_{ring.page()},
         ring_{*R::over(ring.page(), ring.data())},
-        cursor_{*testing::CursorBeside<R>::over(ring.page(), ring.data())},
+        cursor_{*testing::CursorConsumer<R>::over(ring.page(), ring.data())},
         size_{ring.data().size()},
         random_{~ring.setting().seed},
         checker_{ring.page(), ring.data(), ring.setting().first_stream, ring.setting().levels} {}
@@ -164,7 +164,7 @@ class StressConsumer : private oracle::FirstViolation {
   }
   const perf_event_mmap_page& page_;
   R ring_;
-  testing::CursorBeside<R> cursor_;
+  testing::CursorConsumer<R> cursor_;
   const std::size_t size_;
   Random random_;
   oracle::StreamChecker checker_;

@@ -182,14 +182,14 @@ TEST_F(PerfBufferErrorAdviceTest, TheAdvisedPageCountFitsTheLimit) {
                                     {257U, 256U}}) {
     for (const std::size_t more : {std::size_t{0}, kib_of_a_page - 1}) {
       limit = std::to_string(pages * kib_of_a_page + more);
-      const std::string says =
+      const std::string expected =
           "kernel.perf_event_mlock_kb is " + limit + " (KiB of ring for each user on each CPU): " +
           (fits == 0 ? "no ring fits; raise that limit"
                      : "at most " + std::to_string(fits) +
                            (fits == 1 ? " data page fits" : " data pages fit") +
                            "; ask for fewer pages, raise that limit");
       limit += '\n';
-      EXPECT_THAT(explained(Kind::MMapError, EPERM), HasSubstr(says));
+      EXPECT_THAT(explained(Kind::MMapError, EPERM), HasSubstr(expected));
     }
   }
 }

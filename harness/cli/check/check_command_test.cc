@@ -290,7 +290,7 @@ TEST(CheckCommandTest, SearchMayFindLessThanAxiomsAtBranch) {
 TEST(CheckCommandTest, LitmusFileSilentOnModelShowsNothing) {
   const std::string program = std::string{kLoadBuffering} + R"("allowed_aarch64": null})";
   const ProcessResult ended =
-      run_check("--model aarch64 --litmus " + temporary("said.json", "[" + program + "]"));
+      run_check("--model aarch64 --litmus " + temporary("twice.json", "[" + program + "]"));
   EXPECT_EQ(ended.exit_code, 3);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("LB: nothing expected: 4 outcomes"),
                                HasSubstr(R"(LB: allowed: {"0:a":1,"1:b":1})"),

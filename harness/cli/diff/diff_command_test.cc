@@ -322,7 +322,7 @@ TEST_F(ConformLiveTest, EmulatedWaitsReportWhatThisKernelReports) {
   std::size_t reported = 0;
   for (const auto& [sequence, not_emulated] : sequences) {
     const auto outcome = [&](const std::string& live) {
-      const std::string file = temporary("seen");
+      const std::string file = temporary("trace");
       std::filesystem::remove(file);
       std::vector<std::string> words{"conform", "--only", "around-the-ring"};
       if (!live.empty()) words.push_back(live);

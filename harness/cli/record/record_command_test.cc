@@ -127,31 +127,35 @@ TEST_F(RecordCommandTest, APlainUserSeesHisOwnSwitches) {
 }
 
 TEST_F(RecordCommandTest, ARequestThatCannotBeRecordedIsExplained) {
-  const auto says = [this](const std::vector<std::string>& arguments, const std::string& why,
-                           std::vector<std::string> before = {}) {
+  const auto expect_refused = [this](const std::vector<std::string>& arguments,
+                                     const std::string& why, std::vector<std::string> before = {}) {
     const ProcessResult ended = run(arguments, std::move(before));
     EXPECT_EQ(ended.exit_code, 2) << ended.out;
     EXPECT_NE(ended.err.find(why), std::string::npos) << ended.err;
   };
-  says({"record", "-e", "page-faults"}, "no target is given");
-  says({"record", "-e", "page-fault", "--", "true"}, "page-faults");
-  says({"record", "-a", "-p", "1", "-e", "page-faults"}, "excludes");
-  says({"record", "-e", "page-faults", "--", "/nonexistent"}, "there is no such program");
-  says({"record", "-e", "page-faults", "-p", "2147483647"}, "there is no process 2147483647");
-  says({"record", "-e", "page-faults", "-a"}, "watch your own tasks", as_nobody());
-  says({"record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"}, "cannot be written");
-  says({"record", "-e", "nope:nope", "-a"}, "to change:");
+  expect_refused({"record", "-e", "page-faults"}, "no target is given");
+  expect_refused({"record", "-e", "page-fault", "--", "true"}, "page-faults");
+  expect_refused({"record", "-a", "-p", "1", "-e", "page-faults"}, "excludes");
+  expect_refused({"record", "-e", "page-faults", "--", "/nonexistent"}, "there is no such program");
+  expect_refused({"record", "-e", "page-faults", "-p", "2147483647"},
+                 "there is no process 2147483647");
+  expect_refused({"record", "-e", "page-faults", "-a"}, "watch your own tasks", as_nobody());
+  expect_refused({"record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"},
+                 "cannot be written");
+  expect_refused({"record", "-e", "nope:nope", "-a"}, "to change:");
   // Arguments that a user of perf would try.
-  says({"record", "-F", "99", "-e", "cpu-clock", "-a"}, "'-F' is not an option here");
-  says({"record", "-e", "cpu-clock", "-a", "--", "true"},
-       "'true' cannot be given together with -a: --seconds ends it");
-  says({"record", "-e", "cpu-clock", "-p", "1", "--", "true"}, "together with -p PID");
-  says({"record", "-e", "page-faults,task-clock", "--", "true"}, "give each event its own -e");
-  says({"record", "-e", "page-faults:u", "--", "true"}, "after an event's name is not understood");
+  expect_refused({"record", "-F", "99", "-e", "cpu-clock", "-a"}, "'-F' is not an option here");
+  expect_refused({"record", "-e", "cpu-clock", "-a", "--", "true"},
+                 "'true' cannot be given together with -a: --seconds ends it");
+  expect_refused({"record", "-e", "cpu-clock", "-p", "1", "--", "true"}, "together with -p PID");
+  expect_refused({"record", "-e", "page-faults,task-clock", "--", "true"},
+                 "give each event its own -e");
+  expect_refused({"record", "-e", "page-faults:u", "--", "true"},
+                 "after an event's name is not understood");
   const bool has_msr = std::filesystem::exists("/sys/bus/event_source/devices/msr");
-  says({"record", "-e", "msr/tsc/", "-a"}, has_msr ? "the PMU msr only counts" : "PMU");
-  says({"record", "-e", "uprobe:/bin/true", "--", "true"},
-       "does not name a file and a place in it");
+  expect_refused({"record", "-e", "msr/tsc/", "-a"}, has_msr ? "the PMU msr only counts" : "PMU");
+  expect_refused({"record", "-e", "uprobe:/bin/true", "--", "true"},
+                 "does not name a file and a place in it");
 }
 
 // The process stays a zombie, because its parent may never wait for it.

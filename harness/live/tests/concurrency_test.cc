@@ -177,10 +177,11 @@ class FlushTest : public LiveTest {
       EXPECT_EQ(must(set.flush(what, [&](std::uint32_t, const PerfEvent&) { ++events; })),
                 DrainEnd::Drained);
       // A flush of visible records ends while the writer still spins.
-      const bool says = in_time && (what == Flush::Complete || Clock::now() < clock + 3900us);
+      const bool is_conclusive =
+          in_time && (what == Flush::Complete || Clock::now() < clock + 3900us);
       writer.join();
       set.drain([](std::uint32_t, const PerfEvent&) {});
-      if (!says) continue;
+      if (!is_conclusive) continue;
       ++trials.count;
       trials.found += events;
     }

@@ -261,14 +261,14 @@ TEST_F(LiveEventCallersTest, EachCallersRefusalsAreNamed) {
   const auto all = event::system();
   const Event clock = software(PERF_COUNT_SW_CPU_CLOCK);
   const auto wrong = [](auto change) { return kFaults.adjust(change); };
-  struct Asked {
+  struct RefusalRow {
     const char* what;
     Request request;
     const char* root;
     const char* user;
     const char* perfmon;
   };
-  const std::vector<Asked> rows{
+  const std::vector<RefusalRow> rows{
       {"faults of oneself", {{kFaults}, self}, "opens", "opens without the kernel", "opens"},
       {"faults of all", {{kFaults}, all}, "opens", "pid", "opens"},
       {"switches",
@@ -341,7 +341,7 @@ TEST_F(LiveEventCallersTest, EachCallersRefusalsAreNamed) {
        "clockid, use_clockid",
        "clockid, use_clockid"},
   };
-  for (const Asked& row : rows) {
+  for (const RefusalRow& row : rows) {
     if (row.request.events[0].kind() == EventKind::Pmu && !has_pmu("msr")) continue;
     const auto args = [&row] { return fields_of(row.request); };
     EXPECT_EQ(in_child(args), row.root) << row.what;

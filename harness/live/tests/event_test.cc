@@ -307,17 +307,17 @@ TEST_F(LiveEventTest, AKprobeThatCannotBeIsNamed) {
     return none ? "it opened"
                 : none.error().io_error.message() + ": " + none.error().causes[0].says;
   };
-  const auto says = [](int error) { return std::generic_category().message(error) + ": "; };
+  const auto prefix_of = [](int error) { return std::generic_category().message(error) + ": "; };
   EXPECT_EQ(refused(kprobe("no_such_function")),
-            says(ENOENT) + "the kernel has no function of this name");
+            prefix_of(ENOENT) + "the kernel has no function of this name");
   EXPECT_EQ(refused(kretprobe("no_such_function")),
-            says(ENOENT) + "the kernel has no function of this name");
+            prefix_of(ENOENT) + "the kernel has no function of this name");
 #if defined(__x86_64__)
   EXPECT_EQ(refused(kprobe("exc_int3")),
-            says(EINVAL) + "this place in the kernel may not be probed");
+            prefix_of(EINVAL) + "this place in the kernel may not be probed");
   // The function begins with ftrace's call, of 5 bytes, or with endbr64, of 4.
   EXPECT_EQ(refused(kprobe("do_sys_openat2", 1)),
-            says(EILSEQ) + "the offset is inside an instruction");
+            prefix_of(EILSEQ) + "the offset is inside an instruction");
 #endif
 }
 

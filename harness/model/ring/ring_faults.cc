@@ -215,7 +215,7 @@ constexpr FoundBy kAnyOrder[]{
 };
 
 // Faults of memory order, with a Cursor as the consumer: in the kernel or in the Cursor.
-constexpr FoundBy kOrderByCursor[]{
+constexpr FoundBy kCursorOrder[]{
     {"no_acquire_fence", kMalformed, kDataRace},
     {"acquire_fence_first", kMalformed, kDataRace},
     {"head_read_again", kMalformed, kDataRace},
@@ -262,7 +262,7 @@ std::span<const RingFault> ring_faults() {
 }
 
 std::span<const RingFault> cursor_faults() {
-  static const auto all = faults_of(cursor_halves(), kOrderByCursor, false);
+  static const auto all = faults_of(cursor_halves(), kCursorOrder, false);
   return all;
 }
 

@@ -285,7 +285,7 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
   }
   EXPECT_EQ(attr("cpu/config=0xf000000ff,event=1/")->config, 1U) << "its bits are put, not added";
   EXPECT_EQ(attr("cpu/config=0x100,event=1/")->config, 0x101U);
-  for (const auto& [text, says] :
+  for (const auto& [text, message] :
        std::vector<std::pair<const char*, const char*>>{{"cpu/event=0x1000/", "a value this large"},
                                                         {"cpu/evnt=1/", "no event or term 'evnt'"},
                                                         {"nope/x/", "no PMU 'nope'"},
@@ -296,7 +296,7 @@ TEST(EventTest, TermsOfAPmuAreThoseOfSysfs) {
                                                         {"cpu/../type/", "no event or term"}}) {
     const auto refused = attr(text);
     ASSERT_FALSE(refused) << text;
-    EXPECT_NE(refused.error().says.find(says), std::string::npos) << refused.error().says;
+    EXPECT_NE(refused.error().says.find(message), std::string::npos) << refused.error().says;
   }
 }
 
@@ -402,13 +402,14 @@ TEST(EventTest, ByNameReadsTheNamesOfACommandLine) {
     ASSERT_FALSE(refused) << odd;
     EXPECT_FALSE(refused.error().advice.empty());
   }
-  const auto says = [](const char* text) { return by_name(text).error().says; };
-  EXPECT_EQ(says("page-faults:u"), "'u' after an event's name is not understood");
-  EXPECT_EQ(says("changes:"), "'' is not a change");
-  EXPECT_EQ(says("kprobe:"), "the probe has no function");
-  EXPECT_EQ(says("kretprobe:"), "the probe has no function");
+  const auto refusal_of = [](const char* text) { return by_name(text).error().says; };
+  EXPECT_EQ(refusal_of("page-faults:u"), "'u' after an event's name is not understood");
+  EXPECT_EQ(refusal_of("changes:"), "'' is not a change");
+  EXPECT_EQ(refusal_of("kprobe:"), "the probe has no function");
+  EXPECT_EQ(refusal_of("kretprobe:"), "the probe has no function");
   for (const char* const odd : {"uprobe:", "uprobe:/bin/true", "uprobe:/bin/true:", "uretprobe::1"})
-    EXPECT_NE(says(odd).find("does not name a file and a place in it"), std::string::npos) << odd;
+    EXPECT_NE(refusal_of(odd).find("does not name a file and a place in it"), std::string::npos)
+        << odd;
   EXPECT_EQ(by_name("instructions")->name(), "the hardware event instructions");
   EXPECT_EQ(by_name("LLC-store-misses")->name(), "the cache event LLC-store-misses");
   EXPECT_NE(by_name("page-fault").error().advice.find("page-faults"), std::string::npos);

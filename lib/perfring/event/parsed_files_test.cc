@@ -349,9 +349,9 @@ TEST(TracepointTextTest, OnlyAnArrayOfCharIsText) {
   }
   for (const char* const type : {"char *", "const char *", "char * const", "unsigned char",
                                  "char16_t", "const char32_t", "character", "u8"}) {
-    const std::string says = std::string{"the field name is not text ("} + type + ")";
-    EXPECT_EQ(is_text(std::string{type} + " name[2]"), says);
-    EXPECT_EQ(is_text(std::string{"__data_loc "} + type + "[] name"), says);
+    const std::string expected = std::string{"the field name is not text ("} + type + ")";
+    EXPECT_EQ(is_text(std::string{type} + " name[2]"), expected);
+    EXPECT_EQ(is_text(std::string{"__data_loc "} + type + "[] name"), expected);
   }
   EXPECT_EQ(is_text("char name"), "the field name is not text (char)") << "it is one character";
 }

@@ -219,33 +219,34 @@ std::string refused(const Target& target) {
 
 TEST(TargetMisuseTest, ATaskBelow0IsNotEveryTask) {
   for (const pid_t task : {-1, -5, INT_MIN}) {
-    const std::string says = "pid: there is no task " + std::to_string(task);
-    EXPECT_EQ(refused(thread(task)), says);
-    EXPECT_EQ(refused(thread(task).on({0})), says);
-    EXPECT_EQ(refused(process(task).and_children()), says);
+    const std::string expected = "pid: there is no task " + std::to_string(task);
+    EXPECT_EQ(refused(thread(task)), expected);
+    EXPECT_EQ(refused(thread(task).on({0})), expected);
+    EXPECT_EQ(refused(process(task).and_children()), expected);
   }
 }
 
 TEST(TargetMisuseTest, ACpuBeyondAnIntIsNotAnyCpu) {
   for (const std::uint32_t cpu : {0x80000000U, 0xffffffffU}) {
-    const std::string says = "cpu: there is no CPU " + std::to_string(cpu);
-    EXPECT_EQ(refused(this_thread().on({0, cpu})), says);
-    EXPECT_EQ(refused(event::system().on({cpu})), says);
-    EXPECT_EQ(refused(child({"x"}).on({cpu})), says);
+    const std::string expected = "cpu: there is no CPU " + std::to_string(cpu);
+    EXPECT_EQ(refused(this_thread().on({0, cpu})), expected);
+    EXPECT_EQ(refused(event::system().on({cpu})), expected);
+    EXPECT_EQ(refused(child({"x"}).on({cpu})), expected);
   }
   EXPECT_EQ(refused(this_thread().on({0x7fffffffU})), "") << "it is the kernel's to refuse";
 }
 
 TEST(TargetMisuseTest, AChildOrAFolderBelow0IsRefused) {
   FakeSystem machine;
-  const auto says = [&](const Target& target, pid_t pid) {
+  const auto refusal_of = [&](const Target& target, pid_t pid) {
     const auto to_open = plan({.events = {kFaults}, .target = target}, machine, pid);
     return to_open ? "" : to_open.error().field + ": " + to_open.error().says;
   };
-  EXPECT_EQ(says(child({"x"}), -1), "pid: there is no task -1") << "the kernel's -1 is every task";
-  EXPECT_EQ(says(cgroup("/x"), INT_MIN), "pid: -2147483648 is not a descriptor");
-  EXPECT_EQ(says(child({"x"}), INT_MAX), "") << "it is the kernel's to refuse";
-  EXPECT_EQ(says(this_thread(), -1), "") << "a thread has no use for it";
+  EXPECT_EQ(refusal_of(child({"x"}), -1), "pid: there is no task -1")
+      << "the kernel's -1 is every task";
+  EXPECT_EQ(refusal_of(cgroup("/x"), INT_MIN), "pid: -2147483648 is not a descriptor");
+  EXPECT_EQ(refusal_of(child({"x"}), INT_MAX), "") << "it is the kernel's to refuse";
+  EXPECT_EQ(refusal_of(this_thread(), -1), "") << "a thread has no use for it";
 }
 
 TEST(TargetMisuseTest, ATargetOfAnUnknownKindIsRefused) {

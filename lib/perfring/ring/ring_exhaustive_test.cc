@@ -26,7 +26,7 @@ namespace perfring {
 namespace {
 
 using testing::CopiedEvent;
-using testing::differs_by_cursor;
+using testing::cursor_difference;
 using testing::drain;
 using testing::FakeRing;
 using testing::payload;
@@ -194,7 +194,7 @@ TEST(RingExhaustiveTest, ARunInterruptedByAnotherRecordIsDelivered) {
         ASSERT_EQ(drain(*Ring<>::over(fake.page(), fake.data())), written)
             << odd.name << " after " << run << " records, from " << start;
         ASSERT_EQ(fake.page().data_tail, fake.head());
-        ASSERT_EQ(differs_by_cursor(fake.page(), fake.data(), start, written, run), "")
+        ASSERT_EQ(cursor_difference(fake.page(), fake.data(), start, written, run), "")
             << odd.name << " after " << run << " records, from " << start;
       }
     }
@@ -217,7 +217,7 @@ TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
             with_split(CopiedEvent::malformed(Defect::BadSize, fake.bytes(at, at + 24 - cut)), at));
         ASSERT_EQ(drain(*Ring<>::over(fake.page(), fake.data())), written)
             << run << " records from " << start << ", the next cut by " << cut;
-        ASSERT_EQ(differs_by_cursor(fake.page(), fake.data(), start, written, run), "")
+        ASSERT_EQ(cursor_difference(fake.page(), fake.data(), start, written, run), "")
             << run << " records from " << start << ", the next cut by " << cut;
       }
     }
@@ -228,7 +228,7 @@ TEST(RingExhaustiveTest, ARunEndsWhereDataHeadDoes) {
 // contents and random positions.
 
 using testing::CopiedEvent;
-using testing::differs_by_cursor;
+using testing::cursor_difference;
 using testing::drain;
 using testing::ReferenceDrain;
 
@@ -289,7 +289,7 @@ TEST(RingReferenceTest, AgreesOnEveryRing) {
     ASSERT_EQ(drain(ring, kSmallSize), expected) << which;
     ASSERT_LE(expected.size(), kSmallSize / 8) << which;
     ASSERT_EQ(page.data_tail, tail + ReferenceDrain::unread(kSmallSize, tail, head)) << which;
-    ASSERT_EQ(differs_by_cursor(page, data, tail, expected, seed), "") << which;
+    ASSERT_EQ(cursor_difference(page, data, tail, expected, seed), "") << which;
   }
 }
 

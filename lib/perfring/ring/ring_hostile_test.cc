@@ -26,7 +26,7 @@ namespace perfring {
 namespace {
 
 using testing::CopiedEvent;
-using testing::differs_by_cursor;
+using testing::cursor_difference;
 using testing::drain;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
@@ -49,7 +49,7 @@ std::vector<CopiedEvent> delivered(const FakeRing& fake) {
             static_cast<Position>(fake.page().data_head))
       << "everything is consumed";
   EXPECT_THAT(drain(*Ring<>::over(fake.page(), fake.data())), IsEmpty()) << "and stays so";
-  EXPECT_EQ(differs_by_cursor(fake.page(), fake.data(), tail, events, 0, 6), "");
+  EXPECT_EQ(cursor_difference(fake.page(), fake.data(), tail, events, 0, 6), "");
   return events;
 }
 

@@ -18,19 +18,19 @@
 #include "perfring/ring/default_memory.h"
 #include "perfring/ring/memory.h"
 #include "perfring/ring/ring.h"
-#include "perfring/testing/by_cursor.h"
 #include "perfring/testing/copied_events.h"
 #include "perfring/testing/fake_ring.h"
+#include "perfring/testing/ring_over_cursor.h"
 
 namespace perfring {
 namespace {
 
-using testing::ByCursor;
 using testing::CopiedEvent;
 using testing::drain;
 using testing::FakeRing;
 using testing::KnownRing;
 using testing::payload;
+using testing::RingOverCursor;
 
 constexpr std::size_t kLookedAtSize = 65536;
 
@@ -41,7 +41,7 @@ struct OfRing {
 };
 struct OfCursor {
   template <class M>
-  using Consumer = ByCursor<Cursor<M>>;
+  using Consumer = RingOverCursor<Cursor<M>>;
 };
 using Consumers = ::testing::Types<OfRing, OfCursor>;
 struct Name {

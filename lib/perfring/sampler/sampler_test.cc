@@ -28,15 +28,16 @@
 
 #if __SIZEOF_POINTER__ == 8  // here time_t has one size only
 namespace {
-std::function<std::optional<std::uint64_t>()> clock_says;  // ns of CLOCK_MONOTONIC
-std::function<std::optional<std::uint64_t>(clockid_t)> clocks_say;
+std::function<std::optional<std::uint64_t>()> fake_monotonic_clock;  // ns of CLOCK_MONOTONIC
+std::function<std::optional<std::uint64_t>(clockid_t)> fake_clocks;
 }  // namespace
 
 // Replaces libc's function.
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
-  const auto clock_value = clocks_say                               ? clocks_say(clock)
-                           : clock == CLOCK_MONOTONIC && clock_says ? clock_says()
-                                                                    : std::nullopt;
+  const auto clock_value = fake_clocks ? fake_clocks(clock)
+                           : clock == CLOCK_MONOTONIC && fake_monotonic_clock
+                               ? fake_monotonic_clock()
+                               : std::nullopt;
   if (!clock_value) return static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
   time->tv_sec = static_cast<time_t>(*clock_value / 1'000'000'000);
   time->tv_nsec = static_cast<long>(*clock_value % 1'000'000'000);
@@ -129,7 +130,7 @@ TEST_F(SamplerTest, ACallbackThatAsksForMoreGetsEachRecordOnce) {
 
 // R10, T9: one bit of the attributes can cause several types of records.
 TEST_F(SamplerTest, RecordsThatWereNotAskedForAreLeftOut) {
-  const auto seen_of = [this](const Changes& which) {
+  const auto delivered_with = [this](const Changes& which) {
     head_ = 0;
     Sampler sampler =
         open({.events = {event::changes(which)}, .target = this_thread(), .page_count = 1});
@@ -144,13 +145,13 @@ TEST_F(SamplerTest, RecordsThatWereNotAskedForAreLeftOut) {
     EXPECT_FALSE(sampler.next(Clock::time_point::min()));
     return records;
   };
-  EXPECT_EQ(seen_of({.cgroups = true}), "4");
-  EXPECT_EQ(seen_of({.namespaces = true}), "4");
-  EXPECT_EQ(seen_of({.maps = true}), "4");
-  EXPECT_EQ(seen_of({.names = true}), "14");
-  EXPECT_EQ(seen_of({.execs = true, .cgroups = true}), "14");
-  EXPECT_EQ(seen_of({.forks = true}), "234");
-  EXPECT_EQ(seen_of({.execs = true, .forks = true}), "1234");
+  EXPECT_EQ(delivered_with({.cgroups = true}), "4");
+  EXPECT_EQ(delivered_with({.namespaces = true}), "4");
+  EXPECT_EQ(delivered_with({.maps = true}), "4");
+  EXPECT_EQ(delivered_with({.names = true}), "14");
+  EXPECT_EQ(delivered_with({.execs = true, .cgroups = true}), "14");
+  EXPECT_EQ(delivered_with({.forks = true}), "234");
+  EXPECT_EQ(delivered_with({.execs = true, .forks = true}), "1234");
 }
 
 TEST_F(SamplerTest, ARecordThatACallbackThrewOnCountsAsDelivered) {
@@ -176,14 +177,14 @@ TEST_F(SamplerTest, DeliversRecordArrivingJustBeforeDeadline) {
   Sampler sampler = open();
   constexpr std::uint64_t kDeadline = 5'000'000'000'000'000;
   int readings = 0;
-  clock_says = [&] {
+  fake_monotonic_clock = [&] {
     if (++readings == 1) return std::optional{kDeadline - 1};
     if (readings == 2) write(sampler, "one", kDeadline - 1);
     return std::optional{kDeadline};
   };
   const auto one = sampler.next(Clock::time_point{std::chrono::nanoseconds{kDeadline}});
   const auto none = sampler.next(Clock::time_point{std::chrono::nanoseconds{kDeadline}});
-  clock_says = nullptr;
+  fake_monotonic_clock = nullptr;
   ASSERT_TRUE(one);
   EXPECT_EQ(name_of(*one), "one ");
   EXPECT_FALSE(none);
@@ -274,19 +275,19 @@ TEST_F(SamplerTest, RecordIsHeldOnlyAsLongAsOrderRequires) {
     ASSERT_EQ(sampler.rings(), 2U);
     constexpr std::uint64_t kTime = 1'000'000;
     write(sampler, "x", kTime, 63);  // no event leaves out this type
-    const auto seen_at = [&](std::uint64_t now) {
-      clock_says = [now] { return std::optional{now}; };
+    const auto delivered_at = [&](std::uint64_t now) {
+      fake_monotonic_clock = [now] { return std::optional{now}; };
       int count = 0;
       sampler.for_each([&](const Delivered&) { ++count; });
-      clock_says = nullptr;
+      fake_monotonic_clock = nullptr;
       return count;
     };
     sampler.wait(Clock::time_point::min());  // rings that were added are reported at once
-    EXPECT_EQ(seen_at(kTime), 0);
-    EXPECT_EQ(seen_at(kTime + 100'000), 0);
+    EXPECT_EQ(delivered_at(kTime), 0);
+    EXPECT_EQ(delivered_at(kTime + 100'000), 0);
     const Clock::time_point due{std::chrono::nanoseconds{kTime + 100'001}};
     EXPECT_EQ(sampler.next_deadline() == due, !wakes_itself);
-    EXPECT_EQ(seen_at(kTime + 100'001), 1);
+    EXPECT_EQ(delivered_at(kTime + 100'001), 1);
   }
 }
 #endif
@@ -341,13 +342,13 @@ TEST_F(SeveralRingsTest, ADeadlineIsOfTheClockOfTheWait) {
   constexpr std::uint64_t kMonotonic = 1'000'000'000;  // earlier than the end of any wait
   constexpr std::uint64_t kReal = 1'800'000'000'000'000'000;
   Sampler sampler = open_by(CLOCK_REALTIME);
-  clocks_say = [=](clockid_t clock) {
+  fake_clocks = [=](clockid_t clock) {
     return std::optional{clock == CLOCK_REALTIME ? kReal : kMonotonic};
   };
   write(sampler, "x", kReal - 30'000, 63);
   const int at_once = count_records(sampler);
   const Clock::time_point due = sampler.next_deadline();
-  clocks_say = nullptr;
+  fake_clocks = nullptr;
   EXPECT_EQ(at_once, 0);
   EXPECT_EQ(due, Clock::time_point{std::chrono::nanoseconds{kMonotonic + 70'001}});
   int flushed = 0;

@@ -114,7 +114,7 @@ class CursorSplits {
 // `tail` to its present place and passed `events`; "" if there is none. Splits the Cursor's work in
 // as many ways as there are seeds.
 template <class M = DefaultMemory>
-std::string differs_by_cursor(perf_event_mmap_page& page, Bytes data, std::uint64_t tail,
+std::string cursor_difference(perf_event_mmap_page& page, Bytes data, std::uint64_t tail,
                               const std::vector<CopiedEvent>& events, std::uint64_t first_seed = 0,
                               std::uint64_t seeds = 1) {
   const std::uint64_t end = page.data_tail;

@@ -54,7 +54,7 @@ struct CheckRow {
   std::string name;
   std::string field;
   Finding::Severity severity;
-  std::string says;  // a part of the finding's text
+  std::string message;  // a part of the finding's text
   std::function<void(OpenArgs&, FakeSystem&)> change;
   std::string also = {};  // the fields of all other findings, each followed by a space
 };
@@ -78,7 +78,7 @@ inline void expect_finding(const CheckRow& row) {
   row.change(args, machine);
   const auto found = check(args, machine);
   const auto it = std::ranges::find_if(found, [&](const Finding& each) {
-    return each.field == row.field && each.says.find(row.says) != std::string::npos;
+    return each.field == row.field && each.says.find(row.message) != std::string::npos;
   });
   std::string all;
   for (const Finding& each : found) all += each.field + ": " + each.says + "\n";

@@ -54,27 +54,27 @@ TEST(CheckRequestTest, RootGetsNoFindingsForExistingEvents) {
 
 TEST(CheckRequestTest, DistinguishesTracepointLookupFailures) {
   FakeSystem machine;
-  const auto says = [&machine](const char* name) {
+  const auto message_of = [&machine](const char* name) {
     return check(Request{.events = {tracepoint(name)}}, machine).front().says;
   };
-  const auto advice = [&machine](const char* name) {
+  const auto advice_of = [&machine](const char* name) {
     return check(Request{.events = {tracepoint(name)}}, machine).front().advice;
   };
   for (const char* const file : {"enable", "header_page", "sched/enable", "sched/filter"}) {
     machine.files[std::string{"/sys/kernel/tracing/events/"} + file] = "0\n";
   }
-  EXPECT_EQ(says("sched:sched_swich"), "there is no tracepoint 'sched:sched_swich'");
-  EXPECT_EQ(advice("sched:sched_swich"),
+  EXPECT_EQ(message_of("sched:sched_swich"), "there is no tracepoint 'sched:sched_swich'");
+  EXPECT_EQ(advice_of("sched:sched_swich"),
             "the most similar of sched are sched_switch, sched_waking");
-  EXPECT_EQ(says("shed:x"), "there is no group of tracepoints 'shed'");
-  EXPECT_EQ(advice("shed:x"), "the most similar are sched, irq");
+  EXPECT_EQ(message_of("shed:x"), "there is no group of tracepoints 'shed'");
+  EXPECT_EQ(advice_of("shed:x"), "the most similar are sched, irq");
   EXPECT_EQ(by_name("PAGE-FAULTS").error().advice.substr(0, 28), "give one such as page-faults");
   machine.errors["/sys/kernel/tracing/events"] = EACCES;
-  EXPECT_NE(says("sched:sched_switch").find("may not be read"), std::string::npos);
+  EXPECT_NE(message_of("sched:sched_switch").find("may not be read"), std::string::npos);
   machine.errors["/sys/kernel/tracing/events"] = ENOENT;
-  EXPECT_NE(says("sched:sched_switch").find("is not mounted"), std::string::npos);
+  EXPECT_NE(message_of("sched:sched_switch").find("is not mounted"), std::string::npos);
   for (const char* const odd : {"", ":", "a:", ":b", "sched:../../x", "a/b:c", "\xff\n"}) {
-    EXPECT_NE(says(odd).find("not the name of a tracepoint"), std::string::npos) << odd;
+    EXPECT_NE(message_of(odd).find("not the name of a tracepoint"), std::string::npos) << odd;
   }
 }
 
@@ -269,19 +269,19 @@ TEST(CheckRequestTest, ACgroupOfAHierarchyWithoutPerfEventIsNamed) {
       "tmpfs /sys/fs/cgroup tmpfs rw,mode=755 0 0\n"
       "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0\n"
       "cgroup /sys/fs/cgroup/perf_event cgroup rw,net_cls,perf_event 0 0\n";
-  const auto says = [&](const char* folder) {
+  const auto finding_of = [&](const char* folder) {
     const auto found = check(
         {.events = {kFaults}, .target = cgroup(std::string{"/sys/fs/cgroup/"} + folder)}, machine);
     return found.empty() ? "" : found.front().field + ": " + found.front().says;
   };
   constexpr const char* kNone = "cgroup: the folder is in a cgroup v1 hierarchy without perf_event";
-  EXPECT_EQ(says("cpu"), kNone);
-  EXPECT_EQ(says("cpu/a"), kNone);
-  EXPECT_EQ(says("perf_event"), "");
-  EXPECT_EQ(says("perf_event/a"), "");
-  EXPECT_EQ(says("link/a"), "") << "it may be a symbolic link into another";
+  EXPECT_EQ(finding_of("cpu"), kNone);
+  EXPECT_EQ(finding_of("cpu/a"), kNone);
+  EXPECT_EQ(finding_of("perf_event"), "");
+  EXPECT_EQ(finding_of("perf_event/a"), "");
+  EXPECT_EQ(finding_of("link/a"), "") << "it may be a symbolic link into another";
   machine.files.erase("/proc/self/mounts");
-  EXPECT_EQ(says("cpu"), "");
+  EXPECT_EQ(finding_of("cpu"), "");
 }
 
 // A folder belongs to the innermost mount that contains it, compared by whole names.

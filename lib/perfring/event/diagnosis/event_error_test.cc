@@ -62,8 +62,8 @@ struct Member {
   const char* name;
   void (*of_leader)(OpenArgs&);
   void (*of_member)(OpenArgs&);
-  const char* says;     // if the leader is passed
-  const char* without;  // if it is not
+  const char* with_leader;     // if the leader is passed
+  const char* without_leader;  // if it is not
 };
 
 TEST(EventErrorTest, AMembersErrorSaysHowItDiffersFromTheLeader) {
@@ -108,8 +108,8 @@ TEST(EventErrorTest, AMembersErrorSaysHowItDiffersFromTheLeader) {
       return failed.causes.size() == 1 ? failed.causes[0].field + ": " + failed.causes[0].says
                                        : failed.explain();
     };
-    EXPECT_EQ(causes_with(&leader), row.says) << row.name;
-    EXPECT_EQ(causes_with(nullptr), row.without) << row.name;
+    EXPECT_EQ(causes_with(&leader), row.with_leader) << row.name;
+    EXPECT_EQ(causes_with(nullptr), row.without_leader) << row.name;
   }
 }
 
@@ -118,7 +118,7 @@ TEST(EventErrorTest, BlamesWrongValueNotOptionalSetting) {
   struct Value {
     void (*change)(Attr&);
     int error;
-    const char* says;
+    const char* cause;
   };
   const std::vector<Value> rows{
       {[](Attr& a) { a.sample_type |= PERF_SAMPLE_REGS_USER; }, EINVAL,
@@ -157,34 +157,34 @@ TEST(EventErrorTest, BlamesWrongValueNotOptionalSetting) {
     args.attr = changes({.switches = true}).kernel(Kernel::Excluded).attr(machine).value();
     row.change(args.attr);
     machine.answer = [&](const OpenArgs& each) { return is_wrong(each.attr) ? row.error : 0; };
-    ASSERT_TRUE(is_wrong(args.attr)) << row.says;
+    ASSERT_TRUE(is_wrong(args.attr)) << row.cause;
     const auto failed =
         EventError::at_failure(EventError::Step::Open, row.error, args, "the event", machine);
     // Each reason appears once, in its own line.
     const std::string text = failed.explain();
     const std::string line = text.substr(text.find('\n') + 1);
     EXPECT_EQ(line.substr(0, line.find('\n')),
-              "the system said: " + failed.io_error.message() + ": " + row.says);
+              "the system said: " + failed.io_error.message() + ": " + row.cause);
   }
 }
 
 TEST(EventErrorTest, AFilterOfAnEventWithoutFieldsIsExplained) {
   FakeSystem machine;
   OpenArgs args = internal::dummy();
-  const auto says = [&] {
+  const auto cause = [&] {
     return EventError::at_failure(EventError::Step::Filter, EINVAL, args, "x", machine)
         .causes.front()
         .says;
   };
-  EXPECT_EQ(says(), "only a tracepoint or a probe has fields that a filter can name");
+  EXPECT_EQ(cause(), "only a tracepoint or a probe has fields that a filter can name");
   machine.device("intel_pt", 30);
   args.attr.type = 30;
-  EXPECT_EQ(says(), "only a tracepoint or a probe has fields that a filter can name");
+  EXPECT_EQ(cause(), "only a tracepoint or a probe has fields that a filter can name");
   machine.files["/sys/bus/event_source/devices/intel_pt/nr_addr_filters"] = "2\n";
-  EXPECT_EQ(says(), "the event does not accept this filter");
+  EXPECT_EQ(cause(), "the event does not accept this filter");
   for (const std::uint32_t type : {std::uint32_t{PERF_TYPE_TRACEPOINT}, 8U, 9U}) {
     args.attr.type = type;
-    EXPECT_EQ(says(), "the event does not accept this filter") << type;
+    EXPECT_EQ(cause(), "the event does not accept this filter") << type;
   }
 }
 
@@ -245,12 +245,12 @@ TEST(EventErrorTest, ALackOfDescriptorsOrMemoryIsNamedForEachCall) {
     EXPECT_EQ(field(step, ENFILE), "fd");
     EXPECT_EQ(field(step, ENOMEM), "page_count");
   }
-  const auto says = [&] { return causes_of(internal::dummy(), EMFILE, machine).front().says; };
-  EXPECT_EQ(says(), "this process may have 64 open files");
+  const auto cause = [&] { return causes_of(internal::dummy(), EMFILE, machine).front().says; };
+  EXPECT_EQ(cause(), "this process may have 64 open files");
   machine.errors["/proc/self/limits"] = EMFILE;  // because reading takes a descriptor, too
   rlimit own{};
   ::getrlimit(RLIMIT_NOFILE, &own);
-  EXPECT_EQ(says(), "this process may have " + std::to_string(own.rlim_cur) + " open files");
+  EXPECT_EQ(cause(), "this process may have " + std::to_string(own.rlim_cur) + " open files");
 }
 
 TEST(EventErrorTest, RootIsNotAdvisedToGetACapability) {

@@ -120,7 +120,7 @@ void clear_flag(perf_event_attr& attr, std::size_t offset, unsigned bit) {
 
 class Variations {
  public:
-  explicit Variations(const OpenArgs& args) : ask_{args} {}
+  explicit Variations(const OpenArgs& args) : args_{args} {}
 
   std::vector<Variation> all() {
     bits("PERF_SAMPLE_", kSampleBits, &perf_event_attr::sample_type);
@@ -135,12 +135,12 @@ class Variations {
  private:
   template <class Change>
   void add(std::string field, Aspect aspect, const Change& change) {
-    OpenArgs changed = ask_;
+    OpenArgs changed = args_;
     change(changed);
-    const bool same = std::memcmp(&changed.attr, &ask_.attr, sizeof ask_.attr) == 0 &&
-                      changed.pid == ask_.pid && changed.cpu == ask_.cpu &&
-                      changed.group_fd == ask_.group_fd && changed.flags == ask_.flags &&
-                      changed.config3 == ask_.config3 && changed.config4 == ask_.config4;
+    const bool same = std::memcmp(&changed.attr, &args_.attr, sizeof args_.attr) == 0 &&
+                      changed.pid == args_.pid && changed.cpu == args_.cpu &&
+                      changed.group_fd == args_.group_fd && changed.flags == args_.flags &&
+                      changed.config3 == args_.config3 && changed.config4 == args_.config4;
     if (!same) all_.push_back({std::move(field), aspect, changed});
   }
 
@@ -157,42 +157,42 @@ class Variations {
       add(field, Aspect::Value, [&](OpenArgs& args) { change(args.attr); });
     };
     constexpr std::uint64_t kHarmless = 1'000'000;
-    if (ask_.attr.freq != 0) {
+    if (args_.attr.freq != 0) {
       value("sample_freq", [](perf_event_attr& attr) { attr.sample_freq = 1; });
-    } else if (ask_.attr.sample_period != 0) {
+    } else if (args_.attr.sample_period != 0) {
       value("sample_period", [](perf_event_attr& attr) { attr.sample_period = kHarmless; });
     }
     // For PMUs that only count. (The kernel never objects to the period of the other types.)
-    const bool may_only_count = ask_.attr.type != PERF_TYPE_SOFTWARE &&
-                                ask_.attr.type != PERF_TYPE_TRACEPOINT &&
-                                ask_.attr.type != PERF_TYPE_BREAKPOINT;
-    if (may_only_count && ask_.attr.sample_period != 0) {
+    const bool may_only_count = args_.attr.type != PERF_TYPE_SOFTWARE &&
+                                args_.attr.type != PERF_TYPE_TRACEPOINT &&
+                                args_.attr.type != PERF_TYPE_BREAKPOINT;
+    if (may_only_count && args_.attr.sample_period != 0) {
       value("sample_period", [](perf_event_attr& attr) {
         attr.freq = 0;
         attr.sample_period = 0;
       });
     }
     value("size", [](perf_event_attr& attr) { attr.size = sizeof attr; });
-    if ((ask_.attr.sample_type & PERF_SAMPLE_REGS_USER) != 0) {
+    if ((args_.attr.sample_type & PERF_SAMPLE_REGS_USER) != 0) {
       value("sample_regs_user", [](perf_event_attr& attr) { attr.sample_regs_user = 1; });
     }
-    if ((ask_.attr.sample_type & PERF_SAMPLE_REGS_INTR) != 0) {
+    if ((args_.attr.sample_type & PERF_SAMPLE_REGS_INTR) != 0) {
       value("sample_regs_intr", [](perf_event_attr& attr) { attr.sample_regs_intr = 1; });
     }
-    if ((ask_.attr.sample_type & PERF_SAMPLE_STACK_USER) != 0) {
+    if ((args_.attr.sample_type & PERF_SAMPLE_STACK_USER) != 0) {
       value("sample_stack_user", [](perf_event_attr& attr) { attr.sample_stack_user = 8; });
     }
     value("sample_max_stack", [](perf_event_attr& attr) { attr.sample_max_stack = 0; });
-    if (ask_.attr.use_clockid != 0) {
+    if (args_.attr.use_clockid != 0) {
       value("clockid", [](perf_event_attr& attr) { attr.clockid = CLOCK_MONOTONIC; });
     }
-    if (ask_.attr.type == PERF_TYPE_BREAKPOINT) {
+    if (args_.attr.type == PERF_TYPE_BREAKPOINT) {
       value("bp_type", [](perf_event_attr& attr) { attr.bp_type = 3; });
       // If the length is valid, the fault is the address.
-      const bool executes = (ask_.attr.bp_type & HW_BREAKPOINT_X) != 0;
+      const bool executes = (args_.attr.bp_type & HW_BREAKPOINT_X) != 0;
       const bool is_length = executes
-                                 ? ask_.attr.bp_len == sizeof(long)
-                                 : std::has_single_bit(ask_.attr.bp_len) && ask_.attr.bp_len <= 8;
+                                 ? args_.attr.bp_len == sizeof(long)
+                                 : std::has_single_bit(args_.attr.bp_len) && args_.attr.bp_len <= 8;
       if (!is_length) value("bp_len", [](perf_event_attr& attr) { attr.bp_len = 1; });
       alignas(8) static std::uint64_t somewhere;
       value("bp_addr", [](perf_event_attr& attr) {
@@ -201,7 +201,7 @@ class Variations {
     }
     add("group_fd", Aspect::Value, [](OpenArgs& args) { args.group_fd = -1; });
     // A kernel that does not have config3 does not have config4.
-    add(ask_.config4 != 0 ? "config4" : "config3", Aspect::Value,
+    add(args_.config4 != 0 ? "config4" : "config3", Aspect::Value,
         [](OpenArgs& args) { args.config3 = args.config4 = 0; });
   }
 
@@ -227,11 +227,11 @@ class Variations {
   }
 
   void places() {
-    const bool is_cgroup = (ask_.flags & PERF_FLAG_PID_CGROUP) != 0;
-    if (!is_cgroup && ask_.cpu > 0) {
+    const bool is_cgroup = (args_.flags & PERF_FLAG_PID_CGROUP) != 0;
+    if (!is_cgroup && args_.cpu > 0) {
       add("cpu", Aspect::Place, [](OpenArgs& args) { args.cpu = 0; });
     }
-    if (!is_cgroup && ask_.pid > 0) {
+    if (!is_cgroup && args_.pid > 0) {
       add("pid", Aspect::Place, [](OpenArgs& args) { args.pid = 0; });
     }
     const auto own = [](OpenArgs& args) {
@@ -257,7 +257,7 @@ class Variations {
     });
   }
 
-  const OpenArgs& ask_;
+  const OpenArgs& args_;
   std::vector<Variation> all_;
 };
 

@@ -1,5 +1,5 @@
-#ifndef PERFRING_TESTING_BY_CURSOR_H_
-#define PERFRING_TESTING_BY_CURSOR_H_
+#ifndef PERFRING_TESTING_RING_OVER_CURSOR_H_
+#define PERFRING_TESTING_RING_OVER_CURSOR_H_
 
 #include <optional>
 #include <type_traits>
@@ -17,12 +17,12 @@ namespace perfring::testing {
 // Ring's interface, implemented by a Cursor or a faulty one, for code that drives a Ring: a drain
 // is one look, and one release at its end.
 template <class C = Cursor<>>
-class ByCursor {
+class RingOverCursor {
  public:
-  static std::optional<ByCursor> over(perf_event_mmap_page& page, Bytes data) noexcept {
+  static std::optional<RingOverCursor> over(perf_event_mmap_page& page, Bytes data) noexcept {
     const auto cursor = C::over(page, data);
     if (!cursor) return std::nullopt;
-    return ByCursor{*cursor};
+    return RingOverCursor{*cursor};
   }
 
   bool readable() const {
@@ -67,24 +67,24 @@ class ByCursor {
     ~Release() { cursor.release(); }
   };
 
-  explicit ByCursor(const C& cursor) noexcept : cursor_{cursor} {}
+  explicit RingOverCursor(const C& cursor) noexcept : cursor_{cursor} {}
 
   C cursor_;
 };
 
-// The consumer to test next to R: a ByCursor over the same Memory if R is a Ring, otherwise R
-// itself.
+// A second consumer to test besides R: a RingOverCursor over the same Memory if R is a Ring,
+// otherwise R itself.
 template <class R>
-struct CursorBesideRing {
+struct CursorConsumerOf {
   using Type = R;
 };
 template <class M>
-struct CursorBesideRing<Ring<M>> {
-  using Type = ByCursor<Cursor<M>>;
+struct CursorConsumerOf<Ring<M>> {
+  using Type = RingOverCursor<Cursor<M>>;
 };
 template <class R>
-using CursorBeside = typename CursorBesideRing<R>::Type;
+using CursorConsumer = typename CursorConsumerOf<R>::Type;
 
 }  // namespace perfring::testing
 
-#endif  // PERFRING_TESTING_BY_CURSOR_H_
+#endif  // PERFRING_TESTING_RING_OVER_CURSOR_H_
