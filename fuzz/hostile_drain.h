@@ -71,7 +71,7 @@ class HostileDrain {
     for (std::size_t i = 0; i < hostile_.stop_count; ++i) drain(hostile_.stops[i]);
     drain({});
     if (hostile_.poke_count == 0)
-      expect(!ring_.readable(), oracle::Invariant::bounded, "readable() after a whole drain");
+      expect(!ring_.readable(), oracle::Invariant::bounded, "readable() after a complete drain");
   }
 
  private:

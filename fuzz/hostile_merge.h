@@ -104,7 +104,7 @@ class HostileMerge : private rig::MemoryObserver {
       const bool waits = sound_ == records_ || each.clock == 0 || key_of(sound_) == each.clock ||
                          (jumped && key_of(sound_) > each.clock);
       expect(end != MergeEnd::Released || waits,
-             "a hostile ring, or a key ahead of the clock, holds the sound one back");
+             "a hostile ring, or a key ahead of the clock, delays the sound ring");
     }
     MergeEnd end = MergeEnd::Stopped;
     // At most three flushes stop early. Eight tries are therefore enough.
@@ -205,7 +205,7 @@ class HostileMerge : private rig::MemoryObserver {
 
   bool visit(const Ordered& each) {
     expect(each.late == (each.key < newest_), oracle::Invariant::late,
-           "it is not, or does not say so");
+           "it is not, or is not marked so");
     if (each.late) {
       ++late_;
       worst_ = std::max(worst_, newest_ - each.key);
@@ -247,7 +247,7 @@ class HostileMerge : private rig::MemoryObserver {
     const std::uint64_t key = *sample->as<std::uint64_t>();
     const auto record = static_cast<std::size_t>(key >> 57);
     expect(record < records_ && key == key_of(record) && !came_[record],
-           "the sound ring does not hold this record, or it has come before");
+           "the sound ring does not hold this record, or it was delivered before");
     const auto went_back = [&](const Run& run) { return run.clock < key; };
     const auto is_below = [&](const Run& run) {
       return std::max<std::uint64_t>(run.clock, 1) - 1 == each.key;
@@ -264,7 +264,7 @@ class HostileMerge : private rig::MemoryObserver {
     expect(sound_ == records_, "a record of the sound ring was not delivered");
     const MergeCounts& counts = merge_.counts();
     expect(counts.delivered == events_ && counts.late == late_ && counts.worst_late == worst_,
-           "the counts are others than the events'");
+           "the counts differ from the events'");
     if (poked()) return;
     for (std::size_t i = 0; i < hostile_.size(); ++i) {
       expect(due_[i].empty(), "an event was not delivered");

@@ -105,8 +105,8 @@ struct Idles : Right {
 };
 
 TEST(HostileMergeTest, ASoundRingThatIsHeldBackIsFound) {
-  EXPECT_DEATH(run<Planted<Idles>>(kSeed), "holds the sound one back");
-  EXPECT_DEATH(run<Planted<Idles>>("size_0"), "holds the sound one back");
+  EXPECT_DEATH(run<Planted<Idles>>(kSeed), "delays the sound ring");
+  EXPECT_DEATH(run<Planted<Idles>>("size_0"), "delays the sound ring");
 }
 
 // Drops the events of one ring, or only its first.
@@ -181,8 +181,8 @@ struct Marks : Right {
 };
 
 TEST(HostileMergeTest, AWrongMarkOfALateEventIsFound) {
-  EXPECT_DEATH(run<Planted<Marks<true>>>(kSeed), "late: it is not, or does not say so");
-  EXPECT_DEATH(run<Planted<Marks<false>>>("late_by_one"), "late: it is not, or does not say so");
+  EXPECT_DEATH(run<Planted<Marks<true>>>(kSeed), "late: it is not, or is not marked so");
+  EXPECT_DEATH(run<Planted<Marks<false>>>("late_by_one"), "late: it is not, or is not marked so");
 }
 
 template <std::uint64_t MergeCounts::* kCount, int kBy>
@@ -191,7 +191,7 @@ struct Counts : Right {
 };
 
 TEST(HostileMergeTest, AWrongCountIsFound) {
-  constexpr const char* kMessage = "the counts are others than the events'";
+  constexpr const char* kMessage = "the counts differ from the events'";
   EXPECT_DEATH((run<Planted<Counts<&MergeCounts::delivered, 1>>>(kSeed)), kMessage);
   EXPECT_DEATH((run<Planted<Counts<&MergeCounts::delivered, -1>>>(kSeed)), kMessage);
   EXPECT_DEATH((run<Planted<Counts<&MergeCounts::late, 1>>>(kSeed)), kMessage);

@@ -210,7 +210,7 @@ def texts(path):
         elif name is not None:
             found[name] += f"{line}\n"
         elif line and not line.startswith("#"):
-            raise ValueError(f"{path}: '{line}' is not behind any `=== NAME`")
+            raise ValueError(f"{path}: '{line}' does not follow any `=== NAME`")
     return {name: text.strip("\n") for name, text in found.items()}
 
 

@@ -32,7 +32,7 @@ good='=== a\noutput 1\n'
 refuses 'there are no seeds of nothing' nothing "$good"
 refuses 'there are no seeds of two_consumers' two_consumers ''
 refuses "fuzz/scripts.txt: there are two 'a'" two_consumers "$good\n$good"
-refuses "fuzz/scripts.txt: 'output 1' is not behind any \`=== NAME\`" two_consumers "output 1\n$good"
+refuses "fuzz/scripts.txt: 'output 1' does not follow any \`=== NAME\`" two_consumers "output 1\n$good"
 for step in 'tail 8' 'output' 'poll 1' 'write_backward 1' 'output 1 third' '> output 1'; do
   refuses "a: '$step': a step that seeds.py does not know" kernel_script "$good$step\n"
 done

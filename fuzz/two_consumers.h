@@ -61,7 +61,7 @@ class TwoConsumers {
     write();
     for (const std::size_t stop : stops_) compare(stop);
     compare(words_.size() * sizeof(std::uint64_t));
-    expect(!ring().readable(), "readable() after a whole drain");
+    expect(!ring().readable(), "readable() after a complete drain");
   }
 
  private:

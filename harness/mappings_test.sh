@@ -37,5 +37,5 @@ while read -r file; do
 done <"$folder/sources" >"$folder/found"
 diff "$folder/expected" "$folder/found" >"$folder/differs" ||
   fail "mapped in another file (>), or no longer (<): $(cat "$folder/differs")"
-[ "$(wc -l <"$folder/sources")" -ge 200 ] || fail "only $(wc -l <"$folder/sources") files were looked at"
+[ "$(wc -l <"$folder/sources")" -ge 200 ] || fail "only $(wc -l <"$folder/sources") files were checked"
 finish "$(wc -l <"$folder/found") files map something, and nothing that another process can cut off"

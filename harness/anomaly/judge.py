@@ -25,7 +25,7 @@ def faults_in(flow, call, injection, result, baseline):
         faults.append(f"it is ended by signal {result['signal']}")
     elif result["code"] not in flow.codes + [ENVIRONMENT]:
         faults.append(f"its exit code is {result['code']}")
-    faults += [f"it has left running: {each}" for each in result["left"]]
+    faults += [f"it left running: {each}" for each in result["left"]]
     if result["signal"] == 0:
         faults += (
             in_library(call, injection, result)
@@ -73,7 +73,7 @@ def in_command(flow, result, baseline):
         and result["out"]["hash"] != baseline["out"]["hash"]
     ):
         return [
-            f"it ends with {result['code']}, and has said something else than where nothing fails"
+            f"it ends with {result['code']}, and printed something else than where nothing fails"
         ]
     return []
 
@@ -101,7 +101,7 @@ def in_files(flow, injection, result, baseline):
     for name in files:
         top = name.split("/")[0]
         if top not in flow.files and top not in flow.makes:
-            faults.append(f"it has left the file {name}")
+            faults.append(f"it left the file {name}")
     for name in flow.writes if injection.call != "cut" else ():  # the cut file may be this one
         old = hash_of(flow.files[name].removeprefix("text:").encode())
         is_new = files.get(name) != old and (

@@ -30,7 +30,7 @@ for signal in INT TERM; do
   grep -q "Not shown: interrupted" "$folder/out" || fail "it does not say that it was interrupted"
   lines=$(grep -c "/count\|/sum" "$folder/out")
   [ "$(python3 -c 'import json, sys; print(len(json.load(sys.stdin)["benchmarks"]))' <"$folder/json")" = \
-    "$lines" ] || fail "the JSON holds something else than $lines lines: $(tail -n 3 "$folder/json")"
+    "$lines" ] || fail "the JSON does not hold $lines lines: $(tail -n 3 "$folder/json")"
 done
 
 # Every form of --json works. If the file cannot be written, the error says why.
@@ -42,7 +42,7 @@ for form in "--json=$folder/form" "--json $folder/form"; do
   rm "$folder/form"
 done
 "$drain" --json - "${quick[@]}" 2>/dev/null | python3 -c 'import json, sys; json.load(sys.stdin)' ||
-  fail "--json - prints something else than JSON"
+  fail "--json - prints more than JSON"
 # The tables of RESULTS.md and docs/speed.md, from measured lines and from a made-up run.
 "$drain" --json - --benchmark_filter='^64K/(8|8.16)/count$' --benchmark_min_time=0.01 2>/dev/null |
   harness/bench/table >"$folder/table" || fail "a run makes no table"

@@ -301,9 +301,9 @@ TEST_F(JudgeTest, ALostOfAnotherCountNamesWhatWasDue) {
     return cell.detail;
   };
   EXPECT_EQ(detail({whole(0), {.kind = Kind::Lost, .lost = 1}, whole(1)}),
-            "nobody wrote: LOST 1, due LOST 100");
+            "never written: LOST 1, expected LOST 100");
   EXPECT_EQ(detail({whole(0), wanted[1], {.kind = Kind::Lost, .lost = 1}, whole(1)}),
-            "nobody wrote: LOST 1");
+            "never written: LOST 1");
 }
 
 // A consumer may repeat an error in a later turn or in the same one. Both are judged alike.

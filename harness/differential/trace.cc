@@ -216,7 +216,7 @@ Parsed parse_line(std::string_view line, KernelTrace& trace) {
   }
   const auto step = script::parse_step(line.substr(0, arrow));
   if (!step) return std::unexpected(step.error());
-  if (step->depth != 0) return std::unexpected("nothing was nested on a real kernel");
+  if (step->depth != 0) return std::unexpected("a real kernel's trace has no nested steps");
   if (const auto why = script::why_impossible(trace.script.settings, *step)) {
     return std::unexpected(*why);
   }
@@ -245,7 +245,7 @@ class Traces {
   Parsed begin(Words& words) {
     if (!traces_.empty() && !complete()) return std::unexpected("the previous trace has no step");
     const std::string name = words.next();
-    if (name.empty() || !words.done()) return std::unexpected("trace: its name is one word");
+    if (name.empty() || !words.done()) return std::unexpected("trace: the name must be one word");
     if (!names_.insert(name).second) return std::unexpected("a second trace '" + name + "'");
     traces_.emplace_back().name = name;
     return {};

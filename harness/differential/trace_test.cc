@@ -106,9 +106,9 @@ TEST(ParseTracesTest, ErrorNamesOffendingLine) {
   EXPECT_EQ(error_of("poll"), "line 1: neither a setting nor STEP => OBSERVATION");
   EXPECT_EQ(error_of("jump" + observed), "line 1: 'jump': not a step or a setting");
   EXPECT_EQ(error_of("output 1 second" + observed),
-            "line 1: there is no second event: say 'events 2'");
+            "line 1: there is no second event: set 'events 2'");
   EXPECT_EQ(error_of("output 1" + observed + "\n> at 0 poll" + observed),
-            "line 2: nothing was nested on a real kernel");
+            "line 2: a real kernel's trace has no nested steps");
   EXPECT_EQ(error_of("poll => 0 head 0"),
             "line 1: the observation must be RESULT head N tail N lost N N time N");
   EXPECT_EQ(error_of("poll" + observed + " bytes 4095 0102"), "line 1: bytes outside the ring");
@@ -120,8 +120,8 @@ TEST(ParseTracesTest, ErrorNamesOffendingLine) {
             "line 1: unexpected text at the end of the line");
   EXPECT_EQ(error_of("poll" + observed + "\npages 2"), "line 2: a setting after the first step");
   EXPECT_EQ(error_of("poll" + observed + "\ncpu 2"), "line 2: cpu: after the first step");
-  EXPECT_EQ(error_of("trace"), "line 1: trace: its name is one word");
-  EXPECT_EQ(error_of("trace a b"), "line 1: trace: its name is one word");
+  EXPECT_EQ(error_of("trace"), "line 1: trace: the name must be one word");
+  EXPECT_EQ(error_of("trace a b"), "line 1: trace: the name must be one word");
   EXPECT_EQ(error_of("trace a\npages 2\ntrace b"), "line 3: the previous trace has no step");
   EXPECT_EQ(error_of("pages 2\ntrace b"), "line 2: the previous trace has no step");
   EXPECT_EQ(error_of("trace a\npoll" + observed + "\ntrace b"), "a trace without a step");

@@ -31,8 +31,9 @@ constexpr std::array kReasons{
     Explained{Reason::Suffices, "suffices",
               "no invariant of the model checker depends on it: the model checker proves that all "
               "hold without it"},
-    Explained{Reason::NobodySleeps, "nobody sleeps",
-              "nobody sleeps until a wakeup; a poll, if any, checks the flag, which is right"},
+    Explained{
+        Reason::NobodySleeps, "nobody sleeps",
+        "no consumer sleeps until a wakeup; a poll, if any, checks the flag, which is correct"},
     Explained{Reason::FlagUnread, "flag unread",
               "consumers sleep on an eventfd, and never read the flag that poll clears"},
     Explained{Reason::FenceForFence, "fence for fence",
@@ -49,14 +50,14 @@ constexpr std::array kReasons{
               "this harness does not watch reads, and reading too much changes nothing"},
     Explained{
         Reason::AroundMemory, "around memory",
-        "it reads data_head past the Memory with which this harness counts reads: not planted"},
+        "it reads data_head without the Memory by which this harness counts reads: not planted"},
     Explained{
         Reason::WaitLoop, "wait loop",
         "this harness has no wait loop, or its other rings hide the fault: not planted; a property "
         "finds it"},
     Explained{Reason::ShortRecords, "oversize",
-              "payloads are too short, or overwrite the ring, and then the oracle does not judge "
-              "it; a property finds it"},
+              "payloads are too short, or overwrite the ring, which the oracle does not judge; a "
+              "property finds it"},
     Explained{Reason::HostileRings, "hostile rings",
               "no kernel writes such a size; a property and //fuzz:planted_fault use rings of "
               "arbitrary bytes, and find it"},

@@ -290,7 +290,7 @@ TEST_F(TornLongTest, NoReadOfTheKernelsDataHeadIsTorn) {
   EXPECT_EQ(lib.torn, 0u) << of(lib);
   RecordProperty("lib", of(lib));
   RecordProperty("a volatile read of 64 bits", of(others));
-  if (others.torn == 0) GTEST_SKIP() << "nothing was torn, so nothing is said of lib's reads";
+  if (others.torn == 0) GTEST_SKIP() << "no read was torn, so lib's reads are not tested";
 }
 
 }  // namespace

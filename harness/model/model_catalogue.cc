@@ -124,8 +124,8 @@ Entry nested_entry(const char* name, const char* what, unsigned steps,
 }
 
 Entry cursor_entry() {
-  Entry entry =
-      ring_entry("ring/cursor", "the same by a Cursor, which holds a record while it looks again");
+  Entry entry = ring_entry("ring/cursor",
+                           "the same with a Cursor, which holds a record across a second look");
   entry.faults = faults_shown_in("ring", cursor_faults());
   for (ProgramFault& fault : entry.faults) fault.shared = true;
   entry.cases = [](const Size& size, Form form, const std::string& fault) {
@@ -142,9 +142,9 @@ std::vector<Entry> make_catalogue() {
   // With these lengths the kernel reports a LOST record, which the consumer delivers.
   const std::vector<unsigned> loses{4, 2};
   all.push_back(
-      ring_entry("ring", "the source that ships and the simulated kernel, for_each", loses));
-  all.push_back(sharing(ring_entry("ring/fold", "the same by fold", loses)));
-  all.push_back(sharing(ring_entry("ring/try_fold", "the same by try_fold", loses)));
+      ring_entry("ring", "the shipped source and the simulated kernel, with for_each", loses));
+  all.push_back(sharing(ring_entry("ring/fold", "the same with fold", loses)));
+  all.push_back(sharing(ring_entry("ring/try_fold", "the same with try_fold", loses)));
   all.push_back(sharing(ring_entry("ring/break", "the callback breaks off at each event")));
   all.push_back(sharing(ring_entry("ring/throw", "the callback throws at each event")));
   all.push_back(sharing(ring_entry(
@@ -152,11 +152,11 @@ std::vector<Entry> make_catalogue() {
   all.push_back(
       sharing(ring_entry("ring/wrap_32", "a 32-bit kernel whose data_head crosses 2^32", loses)));
   all.push_back(cursor_entry());
-  all.push_back(nested_entry("ring/nested",
-                             "an interrupt outputs a record, at each step of the second record's",
-                             kStepsOfAnOutput, nested));
+  all.push_back(nested_entry(
+      "ring/nested", "an interrupt outputs a record at each step of the second record's output",
+      kStepsOfAnOutput, nested));
   all.push_back(nested_entry("ring/nested_before_5_2",
-                             "the same of a kernel before 5.2, whose data_head goes back (K59)",
+                             "the same with a kernel before 5.2, whose data_head goes back (K59)",
                              kStepsBefore52, nested_before_5_2));
   all.push_back(oversize_entry());
   all.push_back(protocol_entry());

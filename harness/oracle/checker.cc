@@ -52,9 +52,9 @@ void Checker::sample(const Sample& sample) {
                     holds(sample, written->payload);
   if (!fits) return unexpected(sample);
   if (!is_at(sample.head, written->sample_at() + 12)) {
-    return violate(Invariant::once, name(written->payload) +
-                                        " was delivered from another place "
-                                        "than it was written to");
+    return violate(
+        Invariant::once,
+        name(written->payload) + " was delivered from a place other than where it was written");
   }
   ++received_.delivered;
   last_ = written->payload;
@@ -67,7 +67,8 @@ void Checker::check_finished(const PerfEvent& event) {
   if (sample == nullptr || violation() || phase_ != Phase::Synchronized || is_overwritten()) return;
   if (after(ledger_.overwritten_until(), last_at_)) return;  // overwritten since its delivery (K10)
   if (!holds(*sample, last_)) {
-    violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
+    violate(Invariant::no_early_release,
+            name(last_) + " was overwritten while the consumer read it");
   }
 }
 
@@ -89,37 +90,36 @@ void Checker::unexpected(const Sample& sample) {
       phase_ = Phase::Skipped;
       return;
     }
-    return violate(Invariant::no_loss, "the LOST in front of " + due_name + " was not delivered");
+    return violate(Invariant::no_loss, "the LOST before " + due_name + " was not delivered");
   }
   if (written != nullptr && is_at(sample.head, written->sample_at() + 12)) {
-    return violate(Invariant::intact, due_name + " was delivered with other bytes");
+    return violate(Invariant::intact, due_name + " was delivered with wrong bytes");
   }
   const bool past_head = written == nullptr && is_at(sample.head, at_ + 12);
   if (whole && !past_head) {
-    return violate(Invariant::once,
-                   name(*claim) + " was delivered again, where due was " + due_name);
+    return violate(Invariant::once, name(*claim) + " was delivered again; expected " + due_name);
   }
-  violate(Invariant::no_invention,
-          fmt::format("a sample of {} bytes that nobody wrote, where due was {}", sample.size(),
-                      due_name));
+  violate(
+      Invariant::no_invention,
+      fmt::format("a sample of {} bytes that nobody wrote; expected {}", sample.size(), due_name));
 }
 
 // If the skipped record comes next, the two records were swapped. Otherwise one was lost.
 void Checker::resolve_skip(const Sample* next) {
   if (next != nullptr && holds(*next, skipped_)) {
-    return violate(Invariant::order, name(skipped_) + " was delivered after what follows it");
+    return violate(Invariant::order,
+                   name(skipped_) + " was delivered after the record that follows it");
   }
-  violate(Invariant::no_loss, name(skipped_) + " was passed over");
+  violate(Invariant::no_loss, name(skipped_) + " was skipped");
 }
 
 void Checker::lost(const Lost& lost) {
   const Written* const written = due();
   if (written == nullptr || !written->has_lost || lost_delivered_) {
-    return violate(Invariant::no_invention,
-                   fmt::format("a LOST of {} that is not due", lost.count));
+    return violate(Invariant::no_invention, fmt::format("an unexpected LOST of {}", lost.count));
   }
   if (lost.count != written->lost) {
-    return violate(Invariant::no_loss, fmt::format("a LOST of {} was delivered where {} were lost",
+    return violate(Invariant::no_loss, fmt::format("a LOST of {} was delivered, but {} were lost",
                                                    lost.count, written->lost));
   }
   received_.lost += lost.count;
@@ -136,8 +136,8 @@ void Checker::malformed(const Malformed& malformed) {
                     malformed.defect == Defect::BadSample && size == written->size;
   if (!fits) {
     return violate(Invariant::intact,
-                   fmt::format("{} of {} bytes, where due was {}", to_string(malformed.defect),
-                               size, written == nullptr ? "nothing" : name(written->payload)));
+                   fmt::format("{} of {} bytes; expected {}", to_string(malformed.defect), size,
+                               written == nullptr ? "nothing" : name(written->payload)));
   }
   ++received_.malformed;
   consume_due();
@@ -189,7 +189,7 @@ void Checker::settle() {
   if (ledger_.pending() != 0) {
     return violate(
         Invariant::no_loss,
-        fmt::format("the ring says empty, but records are still in it: {}, the first of them {}",
+        fmt::format("the ring reports empty, but records are still in it: {}, the first of them {}",
                     ledger_.pending(), name(ledger_.front().payload)));
   }
   const std::uint64_t reported = received_.lost + received_.overwritten_lost + ledger_.unreported();
@@ -240,10 +240,10 @@ void StreamChecker::sample(const Sample& sample) {
   if (!claim || claim->stream - first_stream_ >= next_.size()) {
     return violate(
         Invariant::no_invention,
-        fmt::format("a sample of {} bytes, of no stream that writes here", sample.size()));
+        fmt::format("a sample of {} bytes, from a stream that does not write here", sample.size()));
   }
   if (!holds(sample, *claim)) {
-    return violate(Invariant::intact, name(*claim) + " has other bytes");
+    return violate(Invariant::intact, name(*claim) + " has wrong bytes");
   }
   std::uint64_t& next = next_[claim->stream - first_stream_];
   if (claim->sequence + 1 == next) {
@@ -257,7 +257,7 @@ void StreamChecker::sample(const Sample& sample) {
   next = claim->sequence + 1;
   ++received_.delivered;
   if (next_.size() == 1 && missing_ != received_.lost) {
-    violate(Invariant::no_loss, fmt::format("{} were passed over before {}, but {} reported as "
+    violate(Invariant::no_loss, fmt::format("{} were skipped before {}, but {} reported as "
                                             "lost",
                                             missing_, name(*claim), received_.lost));
   }

@@ -84,7 +84,7 @@ TEST_F(CheckerTest, ALostOf64BitsIsComparedWhole) {
   ring_.refuse();
   ring_.write(4, 1);
   ring_.drain_to(40, Lost{(std::uint64_t{1} << 32) + 1}, ring_.sample_at(24, 4));
-  expect(Invariant::no_loss, "a LOST of 4294967297 was delivered where 1 were lost");
+  expect(Invariant::no_loss, "a LOST of 4294967297 was delivered, but 1 were lost");
 }
 
 TEST_F(CheckerTest, ALostThatWasNotWrittenViolatesNoInvention) {
@@ -102,7 +102,7 @@ TEST_F(CheckerTest, ASkippedRecordBetweenOthersViolatesNoLoss) {
 TEST_F(CheckerTest, ASkippedFirstRecordViolatesNoLoss) {
   for (int i = 0; i < 3; ++i) ring_.write(36);
   ring_.drain_to(144, ring_.sample_at(48, 36), ring_.sample_at(96, 36));
-  expect(Invariant::no_loss, "stream 0 sequence 0 of 36 bytes was passed over");
+  expect(Invariant::no_loss, "stream 0 sequence 0 of 36 bytes was skipped");
 }
 
 TEST_F(CheckerTest, ARecordLeftInTheRingViolatesNoLoss) {
@@ -125,7 +125,7 @@ TEST_F(CheckerTest, ASkippedLostViolatesNoLoss) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.drain_to(72, ring_.sample_at(24, 36));
-  expect(Invariant::no_loss, "the LOST in front of stream 0 sequence 1");
+  expect(Invariant::no_loss, "the LOST before stream 0 sequence 1");
 }
 
 TEST_F(CheckerTest, ALostDeliveredTwiceViolatesNoInvention) {
@@ -163,7 +163,7 @@ TEST_F(CheckerTest, TheSameBytesAtAnotherPlaceViolateOnce) {
   ring_.write(36);
   std::copy_n(ring_.data.begin() + 12, 36, ring_.data.begin() + 1012);
   ring_.drain_to(48, ring_.sample_at(1000, 36));
-  expect(Invariant::once, "was delivered from another place");
+  expect(Invariant::once, "was delivered from a place other than");
 }
 
 TEST_F(CheckerTest, AChangedByteViolatesIntact) {

@@ -36,7 +36,8 @@ void DrainWatch::begin_drain() {
 
 void DrainWatch::check_event(const PerfEvent& event) {
   if (!in_drain_) violate(Invariant::once, "an event was delivered outside any drain");
-  if (over_) violate(Invariant::bounded, "an event was delivered after one that ends the drain");
+  if (over_)
+    violate(Invariant::bounded, "an event was delivered after the one that ended the drain");
   if (++events_ > data_.size() / kHeaderSize) {
     violate(Invariant::bounded,
             fmt::format("{} events in one drain of a ring of {} bytes", events_, data_.size()));

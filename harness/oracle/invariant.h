@@ -61,7 +61,7 @@ constexpr const char* to_string(Invariant invariant) noexcept {
 constexpr auto invariants() {
   constexpr std::size_t kCount = static_cast<std::size_t>(Invariant::late) + 1;
   static_assert(std::string_view{to_string(static_cast<Invariant>(kCount))} == "unknown invariant",
-                "an invariant was added behind the last");
+                "an invariant was added after the last");
   std::array<Invariant, kCount> all{};
   for (std::size_t i = 0; i < kCount; ++i) all[i] = static_cast<Invariant>(i);
   return all;

@@ -38,11 +38,11 @@ void Ledger::end_attempt(int rc) {
   const unsigned refusals = rc == -ENOSPC ? 1 : 0;
   if (attempt.reservations != reservations || attempt.refusals != refusals) {
     violate(Invariant::no_loss,
-            fmt::format("{} was answered {}, but reserved {} times and counted as lost {} times",
+            fmt::format("{} returned {}, but reserved {} times and counted as lost {} times",
                         name(attempt.payload), rc, attempt.reservations, attempt.refusals));
   }
   if (attempt.lost_count_pending) {
-    violate(Invariant::no_loss, name(attempt.payload) + " has reserved a LOST and written none");
+    violate(Invariant::no_loss, name(attempt.payload) + " reserved a LOST but did not write it");
   }
   if (rc == 0) {
     ++totals_.accepted;
@@ -108,7 +108,7 @@ void Ledger::note_report(std::uint64_t lost) {
   Attempt& attempt = attempts_[depth_ - 1];
   if (!std::exchange(attempt.lost_count_pending, false) || lost != unreported_) {
     violate(Invariant::no_loss,
-            fmt::format("a LOST of {} where {} were refused", lost, unreported_));
+            fmt::format("a LOST of {}, but {} were refused", lost, unreported_));
   }
   unreported(0);
   // A faulty kernel may have published the record already, and the Checker may have popped it.
@@ -127,8 +127,8 @@ void Ledger::note_reservation(std::uint64_t position, std::uint64_t size, std::u
   const bool may = has_lost ? attempt.saw_losses : attempt.saw_none;
   const std::uint64_t expected = sample + (has_lost == may ? kLostSize : 0);
   if ((position & mask_) != (position_ & mask_) || size != expected) {
-    violate(Invariant::no_loss, fmt::format("{} bytes reserved at {}, where {} at {} were due",
-                                            size, position, expected, position_ & mask_));
+    violate(Invariant::no_loss, fmt::format("{} bytes reserved at {}; expected {} at {}", size,
+                                            position, expected, position_ & mask_));
   }
   const std::uint64_t unread = (position_ - data_tail) & mask_;
   if (unread + size > size_ - kUnused) {

@@ -214,7 +214,7 @@ TEST(CheckerOversizeTest, AnOversizePayloadComesBehindItsLost) {
   EXPECT_STREQ(to_string(ring->checker.violation()->invariant), to_string(Invariant::intact));
 }
 
-// K7: a payload with header.size 0 leaves the LOST in front of it alone.
+// K7: a payload with header.size 0 leaves the LOST before it alone.
 TEST(CheckerOversizeTest, APayloadOfSizeZeroLeavesItsLostAlone) {
   for (const std::uint64_t reported : {1U, 2U}) {
     const auto ring = std::make_unique<LargeRing>();

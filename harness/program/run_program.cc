@@ -50,8 +50,7 @@ void occupy_standard_descriptors() {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     if (opened == fd) continue;
-    write_error(
-        ": fcntl says that a standard descriptor is closed, but open does not return that one\n");
+    write_error(": fcntl reports a standard descriptor as closed, but open does not return it\n");
     std::_Exit(kUsageOrEnvironment);
   }
 }

@@ -179,14 +179,14 @@ std::int64_t ScriptRun::poll(const Step& step) {
 
 void ScriptRun::settle() {
   for (int drains = 0; readable() && !stopped(); ++drains) {
-    if (drains == 2) violate(Invariant::bounded, "two drains of an idle ring have not emptied it");
+    if (drains == 2) violate(Invariant::bounded, "two drains of an idle ring did not empty it");
     run(Step{.action = Action::Drain, .number = kWholeRing});
   }
   if (!dead_) return checker_.settle();
   const std::uint64_t next = ledger_.empty() ? ledger_.position() : ledger_.front().position;
   if (!oversize_ && next != ledger_.published()) {
-    violate(Invariant::no_loss, fmt::format("the next record is that at {}, but data_head is {}",
-                                            next, ledger_.published()));
+    violate(Invariant::no_loss, fmt::format("the next record is at {}, but data_head is {}", next,
+                                            ledger_.published()));
   }
 }
 

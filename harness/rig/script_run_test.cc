@@ -86,7 +86,7 @@ TEST(ScriptRunTest, FindsALossThatIsNotReported) {
 TEST(ScriptRunTest, FindsALossThatIsCountedTwice) {
   expect_begins(
       violated<faults::CountsLossesTwice<ScriptCpu>>("output 4068\noutput 4\ndrain 1\noutput 4\n"),
-      "no_loss: a LOST of 2 where 1 were refused");
+      "no_loss: a LOST of 2, but 1 were refused");
 }
 
 TEST(ScriptRunTest, FindsThatPollReportsNothingForARecord) {
@@ -128,7 +128,7 @@ TEST(ScriptRunTest, FindsARefusalThatIsNotCounted) {
 TEST(ScriptRunTest, FindsThatTwoDrainsDoNotEmptyAnIdleRing) {
   EXPECT_EQ((violated<ScriptCpu, faults::TakesOneAtATime<CheckedMemory>>(
                 "output 4\noutput 4\noutput 4\n")),
-            "bounded: two drains of an idle ring have not emptied it");
+            "bounded: two drains of an idle ring did not empty it");
 }
 
 TEST(ScriptRunTest, FindsARecordThatIsLeft) {

@@ -7,7 +7,7 @@
 namespace perfring::script {
 namespace {
 
-constexpr const char* kDies = "'die' is nested in an output, one deep";
+constexpr const char* kDies = "'die' must be nested in an output, at depth 1";
 
 std::optional<std::string> too_large(std::string_view what, std::uint64_t value,
                                      std::uint64_t most) {
@@ -70,7 +70,7 @@ std::optional<std::string> why_impossible(const Settings& settings, const Step& 
   const bool consumes =
       step.action == Action::Drain || step.action == Action::Throw || step.action == Action::Tail;
   if (consumes && settings.overwrite) return "an overwriting ring is mapped read-only";
-  if (step.second && settings.events < 2) return "there is no second event: say 'events 2'";
+  if (step.second && settings.events < 2) return "there is no second event: set 'events 2'";
   if (const auto why = too_large("a depth of", step.depth, kDepthMax)) return why;
   if (const auto why = too_large("at", step.at, kAtMax)) return why;
   if (step.action == Action::Output) return too_large("output", step.number, kOutputMax);
@@ -92,9 +92,9 @@ std::optional<std::string> why_misplaced(std::span<const Step> before, const Ste
   }
   if (step.depth <= deepest(before)) return std::nullopt;
   if (before.empty() || before.back().depth + 1 < step.depth) {
-    return "no step one level less deep to be nested in";
+    return "no enclosing step one level up";
   }
-  return "nested in '" + to_text(before.back()) + "', which is over at once";
+  return "nested in '" + to_text(before.back()) + "', which can have no nested steps";
 }
 
 std::optional<std::string> why_impossible(const Script& script) {

@@ -127,10 +127,10 @@ TEST(ScriptTextErrorTest, ALineThatDoesNotParseIsNamedWithTheReason) {
   EXPECT_EQ(error_of("output 1x"), "line 1: output: '1x': a decimal number is expected");
   EXPECT_EQ(error_of("drain 18446744073709551616"),
             "line 1: drain: '18446744073709551616': a number of 64 bits");
-  EXPECT_EQ(error_of("output 1 third"), "line 1: 'third': unexpected after a whole output");
-  EXPECT_EQ(error_of("poll 1"), "line 1: '1': unexpected after a whole poll");
+  EXPECT_EQ(error_of("output 1 third"), "line 1: 'third': unexpected after a complete output");
+  EXPECT_EQ(error_of("poll 1"), "line 1: '1': unexpected after a complete poll");
   EXPECT_EQ(error_of("poll\npages 2"), "line 2: a setting after the first step");
-  EXPECT_EQ(error_of("output 1 second"), "line 1: there is no second event: say 'events 2'");
+  EXPECT_EQ(error_of("output 1 second"), "line 1: there is no second event: set 'events 2'");
   EXPECT_EQ(error_of("overwrite 1\ndrain 1"), "line 2: an overwriting ring is mapped read-only");
   EXPECT_EQ(error_of("overwrite 1\ntail 1"), "line 2: an overwriting ring is mapped read-only");
   EXPECT_EQ(error_of("overwrite 2"), "line 1: overwrite: '2': 0 or 1");
@@ -144,11 +144,11 @@ TEST(ScriptTextErrorTest, ALineThatDoesNotParseIsNamedWithTheReason) {
 }
 
 TEST(ScriptTextErrorTest, AStepThatCannotBeNestedIsNamed) {
-  EXPECT_EQ(error_of("> at 0 poll"), "line 1: no step one level less deep to be nested in");
-  EXPECT_EQ(error_of("output 1\n>> at 0 poll"),
-            "line 2: no step one level less deep to be nested in");
-  EXPECT_EQ(error_of("poll\n> at 0 output 1"), "line 2: nested in 'poll', which is over at once");
-  const std::string dies = "'die' is nested in an output, one deep";
+  EXPECT_EQ(error_of("> at 0 poll"), "line 1: no enclosing step one level up");
+  EXPECT_EQ(error_of("output 1\n>> at 0 poll"), "line 2: no enclosing step one level up");
+  EXPECT_EQ(error_of("poll\n> at 0 output 1"),
+            "line 2: nested in 'poll', which can have no nested steps");
+  const std::string dies = "'die' must be nested in an output, at depth 1";
   EXPECT_EQ(error_of("die"), "line 1: " + dies);
   EXPECT_EQ(error_of("drain 1\n> at 0 die"), "line 2: " + dies);
   EXPECT_EQ(error_of("output 1\n> at 0 output 1\n>> at 0 die"), "line 3: " + dies);

@@ -246,7 +246,7 @@ std::expected<Step, std::string> parse_step(std::string_view line) {
     step.second = true;
     line = {};
   }
-  if (!line.empty()) return wrong(line, fmt::format("unexpected after a whole {}", name));
+  if (!line.empty()) return wrong(line, fmt::format("unexpected after a complete {}", name));
   return step;
 }
 

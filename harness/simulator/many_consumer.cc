@@ -146,7 +146,7 @@ class ManyConsumer {
       if (left <= 0) continue;
       sites_[i].judge().violate(
           Invariant::no_loss,
-          fmt::format("a complete flush has left {} bytes that were reserved before it", left));
+          fmt::format("a complete flush left {} bytes that were reserved before it", left));
     }
   }
 
@@ -201,7 +201,7 @@ class ManyConsumer {
     if (site.judge().violation()) return false;
     const bool is_limited = settings_.limit != 0 && !is_finishing_ && !is_flush_;
     if (is_limited && ++delivered_ > settings_.limit) {
-      site.judge().violate(Invariant::bounded, "a round has delivered more than its limit");
+      site.judge().violate(Invariant::bounded, "a round delivered more than its limit");
       return false;
     }
     Random& random = world_.scheduler.random();
@@ -225,10 +225,10 @@ class ManyConsumer {
       const auto held_key =
           each.merged()->held_back_key(merged_.clock_before_run(), world_.order.bound());
       if (!held_key) continue;
-      each.judge().violate(Invariant::merged,
-                           fmt::format("a run has held back the key {}, which is lower than its "
-                                       "bound, {}",
-                                       *held_key, world_.order.bound()));
+      each.judge().violate(
+          Invariant::merged,
+          fmt::format("a run held back the key {}, which is lower than its bound, {}", *held_key,
+                      world_.order.bound()));
     }
     if (has_undelivered_events && !is(ManyFault::SleepsOnHeldEvents)) {
       due_ = now() + (settings_.slack + 1) * settings_.clock_tick;

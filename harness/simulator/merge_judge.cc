@@ -73,7 +73,8 @@ class RingOfMerge final : public MergeJudge {
   void check_finished(const PerfEvent& event) override {
     const auto* const sample = std::get_if<Sample>(&event);
     if (sample == nullptr || violation() || holds(*sample, last_)) return;
-    violate(Invariant::no_early_release, name(last_) + " was overwritten while it was looked at");
+    violate(Invariant::no_early_release,
+            name(last_) + " was overwritten while the consumer read it");
   }
 
   void end_drain(std::optional<std::uint32_t>) override {
@@ -88,7 +89,7 @@ class RingOfMerge final : public MergeJudge {
     const std::uint64_t delivered_to = due_.empty() ? end_ : oldest_at();
     if (tail != delivered_to) {
       violate(Invariant::tail_honest,
-              fmt::format("data_tail is {} after a run that has delivered all before {}", tail,
+              fmt::format("data_tail is {} after a run that delivered everything before {}", tail,
                           delivered_to));
     }
   }
@@ -174,17 +175,17 @@ class RingOfMerge final : public MergeJudge {
     if (found == due_.end()) {
       const bool whole = claim && holds(sample, *claim);
       return violate(whole ? Invariant::once : Invariant::no_invention,
-                     whole ? name(*claim) + " was delivered, which was not due"
+                     whole ? name(*claim) + " was delivered, but was not due"
                            : fmt::format("a sample of {} bytes that nobody wrote", sample.size()));
     }
     last_ = found->written.payload;
     if (!holds(sample, last_)) {
-      return violate(Invariant::intact, name(last_) + " was delivered with other bytes");
+      return violate(Invariant::intact, name(last_) + " was delivered with wrong bytes");
     }
     const std::uint64_t at = (found->written.sample_at() + 12) & (data_.size() - 1);
     if (sample.head.data() != data_.data() + at && !sample.head.empty()) {
       return violate(Invariant::once,
-                     name(last_) + " was delivered from another place than it was written to");
+                     name(last_) + " was delivered from a place other than where it was written");
     }
     KeyedEvent timed = found->timed;
     timed.position = found->written.sample_at();
@@ -198,9 +199,8 @@ class RingOfMerge final : public MergeJudge {
       return due.lost && due.written.lost == lost.count && due.timed.key == order_.event->key;
     });
     if (found == due_.end()) {
-      return violate(Invariant::no_loss,
-                     fmt::format("a LOST of {} with the key {}, which is not due", lost.count,
-                                 order_.event->key));
+      return violate(Invariant::no_loss, fmt::format("an unexpected LOST of {} with the key {}",
+                                                     lost.count, order_.event->key));
     }
     received_.lost += lost.count;
     found->lost = false;
@@ -210,7 +210,7 @@ class RingOfMerge final : public MergeJudge {
   void comes(const KeyedEvent& timed, const std::string& what) {
     while (!due_.empty() && !due_.front().lost && !due_.front().sample) due_.pop_front();
     if (order_.event->key != timed.key) {
-      return violate(Invariant::merged, fmt::format("{} was ordered by {}, and its key is {}", what,
+      return violate(Invariant::merged, fmt::format("{} was ordered by {}, but its key is {}", what,
                                                     order_.event->key, timed.key));
     }
     auto violation = order_.check_order(timed);
@@ -248,13 +248,14 @@ std::optional<Violation> MergeOrder::check_order(const KeyedEvent& timed) {
   const bool late = key < newest_;
   ++delivered_;
   if (event->late != late) {
-    return Violation{Invariant::late, fmt::format("is said to be {}, with the key {} after {}",
+    return Violation{Invariant::late, fmt::format("is marked as {}, with the key {} after {}",
                                                   event->late ? "late" : "in time", key, newest_)};
   }
   if (!is_flush_ && key >= bound_) {
-    return Violation{Invariant::merged, fmt::format("was delivered with the key {}, where all "
-                                                    "lower than {} are released",
-                                                    key, bound_)};
+    return Violation{
+        Invariant::merged,
+        fmt::format("was delivered with the key {}, which is not lower than the bound, {}", key,
+                    bound_)};
   }
   if (!late) {
     const bool stands_before =
@@ -266,15 +267,14 @@ std::optional<Violation> MergeOrder::check_order(const KeyedEvent& timed) {
     has_last_ = true;
     newest_ = last_key_ = key;
     if (!ahead) return std::nullopt;
-    return Violation{Invariant::merged,
-                     "came after an event that stands behind it and has its key"};
+    return Violation{Invariant::merged, "was delivered after a later event with the same key"};
   }
   ++late_;
   worst_late_ = std::max(worst_late_, newest_ - key);
   const std::uint64_t delay = timed.published > key ? timed.published - key : 0;
   if (delay > slack_ || timed.displaced_by >= kMergeWindow) return std::nullopt;
   return Violation{Invariant::late,
-                   fmt::format("is late by {}, though its writer took {}, and the slack is {}",
+                   fmt::format("is late by {}, although its writer took {} and the slack is {}",
                                newest_ - key, delay, slack_)};
 }
 
@@ -285,8 +285,8 @@ std::optional<Violation> MergeOrder::settle(const MergeCounts& counts) const {
   }
   return Violation{
       Invariant::late,
-      fmt::format("counted were {} events, {} late by {} at most, {} ahead, and a delay of {}, "
-                  "where {} came, {} late by {} at most, and the longest delay was {}",
+      fmt::format("the merge counted {} events, {} late by at most {}, {} ahead and a delay of {}; "
+                  "it delivered {}, {} late by at most {}, and the longest delay was {}",
                   counts.delivered, counts.late, counts.worst_late, counts.ahead, counts.delay_seen,
                   delivered_, late_, worst_late_, longest_delay_)};
 }

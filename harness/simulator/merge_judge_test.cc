@@ -90,9 +90,9 @@ TEST_F(MergeOrderTest, AnEventIsMarkedLateIfAHigherKeyHasCome) {
   order_.begin_run(/*is_flush=*/true);
   EXPECT_EQ(comes(50), "holds");
   EXPECT_EQ(comes(50), "holds") << "the same key";
-  EXPECT_THAT(comes(50, /*late=*/true), HasSubstr("late: is said to be late"));
+  EXPECT_THAT(comes(50, /*late=*/true), HasSubstr("late: is marked as late"));
   const KeyedEvent slow{.key = 49, .published = 49 + kSlack + 1};
-  EXPECT_THAT(comes(slow), HasSubstr("late: is said to be in time"));
+  EXPECT_THAT(comes(slow), HasSubstr("late: is marked as in time"));
   EXPECT_EQ(comes(slow, /*late=*/true), "holds");
   EXPECT_EQ(order_.late(), 1U);
   order_.begin_run(/*is_flush=*/true);
@@ -109,8 +109,8 @@ TEST_F(MergeOrderTest, OnlySomeMayBeLate) {
     return comes({.key = 50, .published = 50 + took, .displaced_by = displaced_by}, true);
   };
   EXPECT_EQ(late(kSlack + 1, 0), "holds");
-  EXPECT_THAT(late(kSlack, 0), HasSubstr("late: is late by 50, though its writer took 10"));
-  EXPECT_THAT(late(0, 0), HasSubstr("though its writer took 0"));
+  EXPECT_THAT(late(kSlack, 0), HasSubstr("late: is late by 50, although its writer took 10"));
+  EXPECT_THAT(late(0, 0), HasSubstr("although its writer took 0"));
   EXPECT_EQ(late(0, kMergeWindow), "holds");
   EXPECT_THAT(late(0, kMergeWindow - 1), HasSubstr("late: is late"));
   EXPECT_THAT(comes({.key = 50, .published = 20}, true), HasSubstr("its writer took 0"))
@@ -126,7 +126,7 @@ TEST_F(MergeOrderTest, EqualKeysComeByRingThenPosition) {
   EXPECT_EQ(at(1, kWrap), "holds");
   EXPECT_EQ(at(1, 16), "holds") << "positions wrap";
   EXPECT_EQ(at(1, 16), "holds");
-  EXPECT_THAT(at(1, 8), HasSubstr("merged: came after an event that stands behind it"));
+  EXPECT_THAT(at(1, 8), HasSubstr("merged: was delivered after a later event with the same key"));
   EXPECT_EQ(at(2, 0), "holds");
   EXPECT_THAT(at(1, 64), HasSubstr("merged: came after"));
   order_.begin_run(/*is_flush=*/true);
@@ -160,7 +160,7 @@ TEST_F(MergeOrderTest, TheMergesOwnCountsAreCompared) {
         +[](MergeCounts& c) { ++c.late; }, +[](MergeCounts& c) { --c.late; },
         +[](MergeCounts& c) { ++c.worst_late; }, +[](MergeCounts& c) { --c.worst_late; },
         +[](MergeCounts& c) { ++c.ahead; }, +[](MergeCounts& c) { c.delay_seen = 8; }}) {
-    EXPECT_THAT(wrong(change), HasSubstr("late: counted were"));
+    EXPECT_THAT(wrong(change), HasSubstr("late: the merge counted"));
   }
 }
 
@@ -349,7 +349,7 @@ TEST_F(MergeJudgeTest, AnotherPlaceIsAViolation) {
   std::copy_n(ring.data.begin() + 12, copy.size(), copy.begin());
   begin_drain();
   comes(Sample{Bytes{copy}, {}}, 1);
-  EXPECT_THAT(found(), HasSubstr("from another place than it was written to"));
+  EXPECT_THAT(found(), HasSubstr("from a place other than where it was written"));
 }
 
 TEST_F(MergeJudgeTest, AnOverwrittenEventIsAViolation) {
@@ -382,7 +382,7 @@ TEST_F(MergeJudgeTest, ALostThatComesTwiceIsAViolation) {
   begin_drain();
   comes(Lost{1}, 1);
   comes(Lost{1}, 1);
-  EXPECT_THAT(found(), HasSubstr("no_loss: a LOST of 1 with the key 1, which is not due"));
+  EXPECT_THAT(found(), HasSubstr("no_loss: an unexpected LOST of 1 with the key 1"));
 }
 
 TEST_F(MergeJudgeTest, AnEventOrderedByAnotherKeyIsAViolation) {

@@ -186,8 +186,7 @@ std::string impossible_of_many(const RunSettings& settings) {
     return "rings: 0 excludes latency, hotplug and flush_one_in, which need one consumer of all "
            "rings";
   }
-  if (settings.hostile != 0)
-    return excluded("hostile", "nothing is known about the clocks of such a ring");
+  if (settings.hostile != 0) return excluded("hostile", "such a ring has no known clocks");
   if (settings.rings == kMerged) {
     if (settings.flush_one_in != 0)
       return excluded("flush_one_in", "a flush takes the rings in turn");

@@ -44,7 +44,7 @@ void Consumer::drain_until_empty() {
     if (idle && !stopped_) break;
   }
   site_.judge().violate(oracle::Invariant::bounded,
-                        "a drain of an idle ring has ended, and the ring is still readable");
+                        "a drain of an idle ring ended, and the ring is still readable");
 }
 
 void Consumer::drain_once() {

@@ -36,16 +36,15 @@ struct Where {
 };
 
 constexpr const char* kOtherBytes =
-    "was delivered with other bytes|Bad[A-Za-z]+ of [0-9]+ bytes, where due was";
+    "was delivered with wrong bytes|Bad[A-Za-z]+ of [0-9]+ bytes; expected";
 constexpr const char* kTooMany = "unread: a ring of 4096 holds 4088";
-constexpr const char* kFlush =
-    "a complete flush has left [0-9]+ bytes that were reserved before it";
+constexpr const char* kFlush = "a complete flush left [0-9]+ bytes that were reserved before it";
 constexpr const char* kAsleep = "the consumer waits for a wakeup although [0-9]+ unread records";
-constexpr const char* kAgain = "was delivered again, where due was";
+constexpr const char* kAgain = "was delivered again; expected";
 constexpr const char* kMoved = "data_tail moved by [0-9]+ in a drain; events: [0-9]+, of at least";
-constexpr const char* kTooSoon = "was delivered with the key [0-9]+, where all lower than";
-constexpr const char* kHeldBack = "has held back the key [0-9]+, which is lower than its bound";
-constexpr const char* kLateInVain = "is late by [0-9]+, though its writer took [0-9]+, and";
+constexpr const char* kTooSoon = "was delivered with the key [0-9]+, which is not lower than";
+constexpr const char* kHeldBack = "held back the key [0-9]+, which is lower than its bound";
+constexpr const char* kLateInVain = "is late by [0-9]+, although its writer took [0-9]+ and";
 constexpr const char* kWithinDrain = "while the drain.s event [0-9]+ was still to be delivered";
 
 constexpr Where kWhere[] = {
@@ -53,34 +52,34 @@ constexpr Where kWhere[] = {
     {"publishes_nested", "nested_storm", "", kOtherBytes},
     {"refuses_in_an_empty_ring", "bursts", "",
      "[0-9]+ bytes were refused, with [0-9]+ of [0-9]+ unread"},
-    {"counts_losses_twice", "full_ring", "", "a LOST of [0-9]+ where [0-9]+ were refused"},
+    {"counts_losses_twice", "full_ring", "", "a LOST of [0-9]+, but [0-9]+ were refused"},
     {"forgets_losses", "full_ring", "",
-     "[0-9]+ bytes reserved at [0-9]+, where [0-9]+ at [0-9]+ were due"},
+     "[0-9]+ bytes reserved at [0-9]+; expected [0-9]+ at [0-9]+"},
     {"space_off_by_8", "full_ring", "", kTooMany},
     {"one_record_too_many", "full_ring", "", kTooMany},
     {"ignores_tail", "full_ring", "", kTooMany},
-    {"omits_last_word", "bursts", "", "sequence 0 of [0-9]+ bytes was delivered with other bytes"},
+    {"omits_last_word", "bursts", "", "sequence 0 of [0-9]+ bytes was delivered with wrong bytes"},
     {"exposes_reservations", "bursts", "payload_min 500\npayload_max 500\n",
-     "that nobody wrote, where due was nothing"},
+     "that nobody wrote; expected nothing"},
     {"corrupts_ring_start", "bursts", "", kOtherBytes},
     {"detaches_ring", "bursts", "",
-     "was answered -28, but reserved 0 times and counted as lost 0 times"},
+     "returned -28, but reserved 0 times and counted as lost 0 times"},
     {"wakes_nobody", "bursts", "", kAsleep},
     {"wakes_every_second_time", "bursts", "idle_max 0\n", kAsleep},
     {"takes_one_at_a_time", "full_ring", "break_one_in 0\nthrow_one_in 0\n",
-     "a drain of an idle ring has ended, and the ring is"},
-    {"treats_retreat_as_damage", "before_5_2", "", "BadPositions of [0-9]+ bytes, where due was"},
+     "a drain of an idle ring ended, and the ring is"},
+    {"treats_retreat_as_damage", "before_5_2", "", "BadPositions of [0-9]+ bytes; expected"},
     {"underreads", "bursts", "", "4 bytes at offset -[0-9]+ of a ring of"},
     {"overreads", "bursts", "", "4 bytes at offset [0-9]+ of a ring of"},
     {"drops_last_event", "bursts", "",
      "though nothing was delivered|after a drain whose events end at"},
     {"leaves_last_record", "bursts", "wakeup_watermark 64\npayload_max 16\nthrow_one_in 0\n",
-     "the ring says empty, but records are still in it: 1,"},
+     "the ring reports empty, but records are still in it: 1,"},
     {"delivers_twice", "bursts", "", kAgain},
     {"swaps_two", "bursts", "break_one_in 0\nthrow_one_in 0\n",
-     "was delivered after what follows it"},
+     "was delivered after the record that follows it"},
     {"keeps_slices", "bursts", "", kAgain, true},
-    {"forgets_lost", "full_ring", "", "the LOST in front of .* was not delivered"},
+    {"forgets_lost", "full_ring", "", "the LOST before .* was not delivered"},
     {"sleeps_after_break", "bursts", "", kAsleep},
     {"tail_too_low", "bursts", "", kMoved},
     {"tail_too_high", "bursts", "", "after a drain whose events end at"},
@@ -91,12 +90,12 @@ constexpr Where kWhere[] = {
     {"commits_early", "bursts", "", kWithinDrain},
     {"commits_each", "bursts", "", kWithinDrain},
     {"positions_of_64_bits", "crossing_4gib", "payload_min 116\npayload_max 116\n",
-     "that nobody wrote, where due was", true},
+     "that nobody wrote; expected", true},
     {"ignores_wrap", "bursts", "", "bytes at offset [0-9]+ of a ring of"},
     {"writes_a_wrong_lost_count", "full_ring", "",
-     "a LOST of [0-9]+ was delivered where [0-9]+ were lost"},
+     "a LOST of [0-9]+ was delivered, but [0-9]+ were lost"},
     {"stores_after_publishing", "bursts", "", kOtherBytes},
-    {"publishes_unaligned", "bursts", "", "BadPositions of [0-9]+ bytes, where due was"},
+    {"publishes_unaligned", "bursts", "", "BadPositions of [0-9]+ bytes; expected"},
     {"sets_no_poll_flag", "bursts", "", kAsleep},
     {"wakes_one_record_late", "bursts", "", kAsleep},
     {"wakes_before_publishing", "bursts", "", kAsleep},
@@ -120,10 +119,10 @@ constexpr Where kWhere[] = {
     {"releases_one_early", "merge", "", "data_tail is [0-9]+, past .*, which was not delivered"},
     {"drops_late_events", "merge_stalls", "",
      "data_tail is [0-9]+, past .*, which was not delivered"},
-    {"never_marks_late", "merge_stalls", "", "is said to be in time, with the key"},
+    {"never_marks_late", "merge_stalls", "", "is marked as in time, with the key"},
     {"sleeps_on_held_events", "merge", "", "waits for a wakeup although it holds records back"},
     {"reads_one_ring", "turns", "cpus 2\n", kAsleep},
-    {"ignores_limit", "turns", "", "a round has delivered more than its limit"},
+    {"ignores_limit", "turns", "", "a round delivered more than its limit"},
     {"sleeps_at_limit", "turns", "", kAsleep},
     {"sleeps_without_recheck", "switching", "",
      "steps more although an unread record will not be announced"},

@@ -81,16 +81,15 @@ class StressConsumer : private oracle::FirstViolation {
   void finish() {
     for (std::size_t i = 0; ring_.readable(); ++i) {
       if (checker_.violation()) return;
-      if (i > size_ / 8)
-        return violate(oracle::Invariant::bounded, "draining the rest does not end");
+      if (i > size_ / 8) return violate(oracle::Invariant::bounded, "the final drain does not end");
       drain();
       if (!over_ && ring_.readable()) {
-        violate(oracle::Invariant::bounded, "a drain of an idle ring has left it readable");
+        violate(oracle::Invariant::bounded, "a drain of an idle ring left it readable");
       }
     }
-    if (drain_to_the_end()) violate(oracle::Invariant::once, "an empty ring delivered something");
+    if (drain_to_the_end()) violate(oracle::Invariant::once, "an empty ring delivered an event");
     if (static_cast<Position>(page_.data_head) != static_cast<Position>(page_.data_tail)) {
-      violate(oracle::Invariant::tail_honest, "data_tail is not data_head in an empty ring");
+      violate(oracle::Invariant::tail_honest, "the ring is empty, but data_tail is not data_head");
     }
   }
 

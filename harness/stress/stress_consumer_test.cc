@@ -74,7 +74,7 @@ TEST(StressConsumerTest, AFaultlessConsumerHolds) {
 
 TEST(StressConsumerTest, ADrainThatLeavesAnIdleRingReadableIsFound) {
   EXPECT_THAT(finished<faults::TakesOneAtATime<DefaultMemory>>(),
-              HasSubstr("a drain of an idle ring has left it readable"));
+              HasSubstr("a drain of an idle ring left it readable"));
 }
 
 template <int kOff>
@@ -125,7 +125,7 @@ TEST(StressConsumerTest, ARestThatDoesNotEndIsFound) {
 
 TEST(StressConsumerTest, AnEventOfARingThatIsSaidToBeEmptyIsFound) {
   EXPECT_THAT(finished<faults::SleepsAfterBreak<DefaultMemory>>(),
-              HasSubstr("an empty ring delivered something"));
+              HasSubstr("an empty ring delivered an event"));
 }
 
 // Claims that the ring is empty.
@@ -136,7 +136,7 @@ struct Blind : Around<Blind> {
 };
 
 TEST(StressConsumerTest, ARingThatWasNotReadToItsEndIsFound) {
-  EXPECT_THAT(finished<Blind>(), HasSubstr("data_tail is not data_head in an empty ring"));
+  EXPECT_THAT(finished<Blind>(), HasSubstr("the ring is empty, but data_tail is not data_head"));
 }
 
 TEST(StressConsumerTest, AfterPartsTheRingIsEmpty) {

@@ -231,7 +231,7 @@ TEST(CheckCommandTest, AProgramForMachinesEndsWhereALengthIsZero) {
   const ProcessResult ended =
       run_check("protocol --model aarch64 --fault header_read_twice --seconds 60");
   EXPECT_EQ(ended.exit_code, 1) << ended.out;
-  EXPECT_THAT(ended.out, HasSubstr("in_ring: a record is taken to end past data_head"));
+  EXPECT_THAT(ended.out, HasSubstr("in_ring: a record extends past data_head"));
 }
 
 // Load buffering, which RC11 forbids. kUpdate has a fetch-add, which only RC11 supports.
@@ -339,10 +339,9 @@ TEST(CheckCommandTest, AProgramThatTheModelDoesNotKnowIsRefused) {
   };
   const ProcessResult refused = run_both(good, "");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.out,
-              AllOf(HasSubstr("LB: agrees"),
-                    HasSubstr("FA: refused: plain accesses and updates are known to RC11 only"),
-                    HasSubstr("Not shown: RISC-V cannot run program FA")));
+  EXPECT_THAT(refused.out, AllOf(HasSubstr("LB: agrees"),
+                                 HasSubstr("FA: refused: only RC11 has plain accesses and updates"),
+                                 HasSubstr("Not shown: RISC-V cannot run program FA")));
   EXPECT_EQ(run_both(wrong, "").exit_code, 1);
   const ProcessResult result = run_both(good, R"(, "allowed_riscv": null)");
   EXPECT_EQ(result.exit_code, 0);

@@ -38,8 +38,8 @@ constexpr const char* kForbidden = "forbidden";
 constexpr const char* kNotRequested = "";
 
 constexpr std::array kRows = {
-    Row{"A: data_tail, then the record", "control dependency, as the kernel has it", "",
-        kByTheChecker, kForbidden},
+    Row{"A: data_tail, then the record", "control dependency, as in the kernel", "", kByTheChecker,
+        kForbidden},
     Row{"", "nothing", "no_control_dependency", kByTheChecker, kNotRequested},
     Row{"B: record, then data_head", "store-store fence (smp_wmb)", "", kByTheChecker, kForbidden},
     Row{"", "release fence", "release_for_wmb", kNoSuchFence, kNotRequested},
@@ -91,7 +91,7 @@ const char* verdict(bool holds) {
 
 std::string fences_table() {
   std::string text =
-      "| between | there is | RC11, form A | RC11, form B | in C++ it is | AArch64 | RISC-V | LKMM "
+      "| between | fence | RC11, form A | RC11, form B | in C++ | AArch64 | RISC-V | LKMM "
       "| x86 |\n|---|---|---|---|---|---|---|---|---|\n";
   for (const Row& row : kRows) {
     const bool a = holds(Form::A, row.fault);

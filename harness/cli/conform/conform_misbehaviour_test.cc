@@ -124,7 +124,7 @@ TEST_F(ConformMisbehaviourTest, EachMisbehaviourOfAStaticProgramIsNamed) {
       {"ignores", "; it was killed, because SIGINT did not end it"},
       {"ignores-well", "right: it was killed, because SIGINT did not end it\n"},
       {"polls-on", "loses: it kept waiting, and did not read the records announced to it: data_ta"},
-      {"invents", "garbage: nobody wrote: sample of 1 bytes: 07; data_tail went from 0x0 to 0x20"},
+      {"invents", "garbage: never written: sample of 1 bytes: 07; data_tail went from 0x0 to 0x20"},
       {"jumps", "crashes: signal 11 at address 0x10, by adapter.c+0x"},
       {"killed", "crashes: signal 9"},
       {"floods", "floods: more than 16777216 bytes of output"},

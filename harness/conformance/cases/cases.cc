@@ -25,13 +25,12 @@ struct Named {
 };
 constexpr std::array kAccepts{
     Named{Accept::Silent, "silent",
-          "the malformed record is passed over without a report: no intact record is lost by it"},
+          "the malformed record is skipped without a report, and no intact record is lost"},
     Named{Accept::Errors, "errors",
-          "more than one error for one malformed record: nothing wrong is delivered"},
+          "more than one error for one malformed record, but nothing wrong is delivered"},
     Named{Accept::Stops, "stops",
-          "the tail stays where no record's end is known: nothing is freed that was not read"},
-    Named{Accept::Guesses, "guesses",
-          "intact records at or behind a header that is wrong are found"},
+          "the tail stays where the record's end is unknown, so that nothing unread is freed"},
+    Named{Accept::Guesses, "guesses", "intact records at or after a wrong header are delivered"},
 };
 constexpr std::array kAll{Accept::Silent, Accept::Errors, Accept::Stops, Accept::Guesses};
 

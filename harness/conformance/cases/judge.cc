@@ -41,7 +41,7 @@ class Judgement {
     if (found == expected_.end()) {
       const bool again = std::any_of(expected_.begin(), from,
                                      [&](const Event& each) { return matches(each, delivered); });
-      cell_.worsen(Outcome::Garbage, (again ? "delivered again: " : "nobody wrote: ") +
+      cell_.worsen(Outcome::Garbage, (again ? "delivered again: " : "never written: ") +
                                          to_text(delivered) + due_instead_of(delivered));
       return;
     }
@@ -109,7 +109,7 @@ class Judgement {
   // Judges a malformed record that was passed over, once no error can follow for it.
   void judge_skipped() {
     if (silent_) {
-      cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was passed over");
+      cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was skipped");
     }
     if (!unreported_.empty()) {
       cell_.worsen(Outcome::Loses, "not delivered, and not reported: " + unreported_);
@@ -122,7 +122,7 @@ class Judgement {
   std::span<const Event> expected_;
   Cell& cell_;
   std::size_t next_;
-  bool silent_ = false;       // a malformed record was passed over, so far without an error
+  bool silent_ = false;       // a malformed record was skipped, so far without an error
   std::string unreported_{};  // the first intact record that was passed over with it
 };
 

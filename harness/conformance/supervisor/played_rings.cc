@@ -38,8 +38,8 @@ namespace {
 constexpr std::uint64_t kStartMax = 1U << 20;
 
 std::optional<std::string> why_not_live(const Part& part) {
-  if (std::holds_alternative<Patch>(part)) return "this machine's kernel writes no such bytes";
-  if (std::holds_alternative<Hotplug>(part)) return "no CPU of this machine is taken offline";
+  if (std::holds_alternative<Patch>(part)) return "this machine's kernel does not write such bytes";
+  if (std::holds_alternative<Hotplug>(part)) return "this machine's CPUs are not taken offline";
   const auto* const steps = std::get_if<std::vector<script::Step>>(&part);
   const auto is_nested = [](const script::Step& step) { return step.depth != 0; };
   if (steps == nullptr || std::ranges::none_of(*steps, is_nested)) return std::nullopt;
@@ -111,10 +111,10 @@ class Emitted final : public LiveRing {
 std::optional<std::string> why_not_live(const Case& of) {
   const script::Settings& settings = of.settings;
   if (settings.word == kernel::Word::k32) return "this machine's kernel has 64 bits";
-  if (settings.start > kStartMax) return "this machine's kernel starts at 0, GiBs before";
+  if (settings.start > kStartMax) return "this machine's kernel starts at 0, several GiB earlier";
   if (settings.start != 0 && of.has_other_wakeups()) return "this machine's kernel starts at 0";
   if (settings.events > 1) return "no second event is opened on this machine's kernel";
-  if (!of.absent.empty()) return "no CPU of this machine is taken offline";
+  if (!of.absent.empty()) return "this machine's CPUs are not taken offline";
   for (const Part& part : of.parts) {
     if (auto why = why_not_live(part)) return why;
   }
@@ -155,11 +155,11 @@ std::string PlayedRings::why_impossible(const ProgramEvent& event) const {
                        reader_.least, least);
   }
   if (reader_.begins_at_0 && wanted.start >= pages * 4096) {
-    return "the case's positions are preset, and it takes those of a new ring for 0";
+    return "the case presets its positions, but the program expects a new ring to start at 0";
   }
   const bool others = wanted.sample_type != PERF_SAMPLE_RAW || wanted.sample_id_all;
   if (others && (wanted.sample_type != type || wanted.sample_id_all != event.attr.sample_id_all)) {
-    return "the case is of another sample_type";
+    return "the case has another sample_type";
   }
   // A watermark above the ring's size counts as the ring's size (K30).
   const auto within = [&](std::uint64_t wakeup) {

@@ -274,7 +274,7 @@ TEST(CompareMergedTest, AViolationThatMergingLosesIsADifference) {
     check(is_read, "the store is not seen");
   });
   EXPECT_EQ(compare_merged(p).differences,
-            std::vector<std::string>{"not seen if merged: the store is not seen"});
+            std::vector<std::string>{"only without merging: the store is not seen"});
 }
 
 // The thread stores the value before a checkpoint that omits it, and stores it again afterwards.
@@ -293,8 +293,8 @@ TEST(CompareMergedTest, AnOutcomeThatMergingAddsIsADifference) {
     return std::ranges::count_if(differences,
                                  [&](const std::string& each) { return each.starts_with(start); });
   };
-  EXPECT_EQ(count("not seen if merged: ends with x = 0x1, y = 0x"), 1);
-  EXPECT_EQ(count("seen only if merged: ends with x = 0x1, y = 0x"), 1);
+  EXPECT_EQ(count("only without merging: ends with x = 0x1, y = 0x"), 1);
+  EXPECT_EQ(count("only with merging: ends with x = 0x1, y = 0x"), 1);
 }
 
 }  // namespace

@@ -71,11 +71,11 @@ Comparison compare_merged(const Program& program, const ExploreOptions& options)
   if (!comparison.each.bound.empty() || !comparison.merged.bound.empty()) return comparison;
   for (const std::string& outcome : each.outcomes) {
     if (merged.outcomes.contains(outcome)) continue;
-    comparison.differences.push_back("not seen if merged: " + outcome);
+    comparison.differences.push_back("only without merging: " + outcome);
   }
   for (const std::string& outcome : merged.outcomes) {
     if (each.outcomes.contains(outcome)) continue;
-    comparison.differences.push_back("seen only if merged: " + outcome);
+    comparison.differences.push_back("only with merging: " + outcome);
   }
   return comparison;
 }

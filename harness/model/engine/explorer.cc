@@ -281,7 +281,7 @@ class Explorer {
   std::vector<bool> atomic_, plain_;  // locations with such an access
   std::vector<std::unique_ptr<ThreadTree>> trees_;
   SeenStates seen_;
-  Limits limits_{options_.bounds, options_.stop, options_.on_progress, "the states seen"};
+  Limits limits_{options_.bounds, options_.stop, options_.on_progress, "the visited states"};
   bool stopped_ = false;
   Result result_;
 };

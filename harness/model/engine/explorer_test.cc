@@ -331,7 +331,7 @@ TEST(BoundsTest, TimeOrMemoryLimitEndsSearchWithoutProof) {
   EXPECT_TRUE(whole.proved());
   EXPECT_GT(whole.states, 256u);
   EXPECT_EQ(explored({.seconds = 1e-9}).bound, "more than 1e-09 s");
-  EXPECT_EQ(explored({.memory_bytes = 1}).bound, "more than 0 MiB for the states seen");
+  EXPECT_EQ(explored({.memory_bytes = 1}).bound, "more than 0 MiB for the visited states");
 }
 
 // Program::finally runs after all threads have ended.

@@ -196,8 +196,8 @@ std::string trace_table(const Trace& trace, bool with_lines) {
   };
   add_row("#", trace.threads);
   for (std::size_t i = 0; i < rows.size(); ++i) add_row(std::to_string(i + 1), rows[i]);
-  text += fmt::format("{}, by {} [{}]", trace.cause.what, trace.threads[trace.cause.thread],
-                      place(trace.cause.where, with_lines));
+  text += fmt::format("{}, {}{} [{}]", trace.cause.what, trace.at_end ? "" : "by ",
+                      trace.threads[trace.cause.thread], place(trace.cause.where, with_lines));
   if (!trace.race.empty()) text += fmt::format(": #{} and #{}", trace.race[0], trace.race[1]);
   return text + "\n";
 }

@@ -161,9 +161,9 @@ class Picture {
              : fmt::format("{}, {}{} [{}]", trace_.cause.what, trace_.at_end ? "" : "by ", thread,
                            to_string(trace_.cause.where));
     const char* const red =
-        race ? "red: what is violated" : "red: what is violated, and the step before it";
+        race ? "red: the violation" : "red: the violation, and the step before it";
     const char* const down =
-        trace_.overtakes() ? "downwards: as memory sees it; overtakes: what the thread did before"
+        trace_.overtakes() ? "downwards: memory order; overtakes: an earlier step of the thread"
                            : "downwards: program order";
     const auto line = [](const std::string& text) {
       return fmt::format("<tr><td>{}</td></tr>", text);

@@ -151,9 +151,9 @@ TEST(TraceDotTest, LegendSaysWhatIsRed) {
   trace.events[1].overtakes = 1;
   trace.cause.what = "always";
   EXPECT_THAT(trace_dot(trace, "X"),
-              AllOf(HasSubstr("overtakes #1"), HasSubstr("red: what is violated, and the step")));
+              AllOf(HasSubstr("overtakes #1"), HasSubstr("red: the violation, and the step")));
   trace.race = {1, 2};
-  EXPECT_THAT(trace_dot(trace, "X"), HasSubstr(">red: what is violated<"));
+  EXPECT_THAT(trace_dot(trace, "X"), HasSubstr(">red: the violation<"));
 }
 
 }  // namespace

@@ -106,14 +106,14 @@ inline void expect_complete(const Trace& trace, const std::string& dot) {
   EXPECT_EQ(drawn.red(), red_of(trace));
   EXPECT_EQ(drawn.nodes.size(), trace.events.size() + (trace.race.empty() ? 1 : 0));
   expect_threads_from_left_to_right(trace, drawn);
-  EXPECT_THAT(
-      dot, testing::AllOf(testing::HasSubstr("= reads, := writes"),
-                          testing::HasSubstr(">rf: reads from<"),
-                          testing::HasSubstr(">co: modification order<"),
-                          testing::HasSubstr(trace.overtakes() ? ">downwards: as memory sees it; "
-                                                               : ">downwards: program order<"),
-                          testing::HasSubstr(">red: what is violated"),
-                          testing::HasSubstr("\"red\">" + trace.cause.what)));
+  EXPECT_THAT(dot,
+              testing::AllOf(testing::HasSubstr("= reads, := writes"),
+                             testing::HasSubstr(">rf: reads from<"),
+                             testing::HasSubstr(">co: modification order<"),
+                             testing::HasSubstr(trace.overtakes() ? ">downwards: memory order; "
+                                                                  : ">downwards: program order<"),
+                             testing::HasSubstr(">red: the violation"),
+                             testing::HasSubstr("\"red\">" + trace.cause.what)));
   std::vector<std::pair<std::string, std::string>> arrows;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     const TraceEvent& event = trace.events[i];

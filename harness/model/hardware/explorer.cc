@@ -126,7 +126,7 @@ class MachineExplorer {
           state.step = 0;
           continue;
         default:
-          throw UsageError{"updates are known to RC11 only"};
+          throw UsageError{"only RC11 has updates"};
       }
       ++state.step;
     }
@@ -269,7 +269,7 @@ class MachineExplorer {
         return;
       }
       if (next.kind == Kind::Write) memory[next.location] = next.value;
-      if (next.kind == Kind::Update) throw UsageError{"updates are known to RC11 only"};
+      if (next.kind == Kind::Update) throw UsageError{"only RC11 has updates"};
       if (next.kind != Kind::Read) continue;
       node = &tree.next(*node, memory[next.location]);
       step = ~std::size_t{0};

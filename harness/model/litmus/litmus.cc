@@ -32,7 +32,7 @@ void compare(const Litmus& litmus, MemoryModel memory_model, LitmusVerdict& verd
   verdict.compared = found != litmus.expected.end() || (of_rc11 && litmus.race_given);
   if (!verdict.compared) return;
   if (of_rc11 && race != litmus.race) {
-    differ(race ? "a race that should not be" : "no race found");
+    differ(race ? "an unexpected race" : "the expected race was not found");
   }
   if ((of_rc11 && (race || litmus.race)) || found == litmus.expected.end()) return;
   const Expectation& expected = found->second;

@@ -214,10 +214,8 @@ template <class T>
 void unite(std::optional<T>& known, std::optional<T>& other, const char* field) {
   if (!known) return std::swap(known, other);
   if (!other || *known == *other) return;
-  throw UsageError{
-      fmt::format("field '{}' says something else than the field before it of the same memory "
-                  "model: leave one out",
-                  field)};
+  throw UsageError{fmt::format(
+      "field '{}' contradicts the field before it of the same memory model: leave one out", field)};
 }
 
 void read_expectations(const Json& entry, Litmus& litmus) {
@@ -262,7 +260,7 @@ std::vector<Litmus> read_litmus(std::istream& file) {
   const bool wrapped = parsed.is_object() && parsed.contains("programs");
   const Json& programs = wrapped ? parsed.at("programs") : parsed;
   if (!programs.is_array()) {
-    throw UsageError{"not a list of litmus tests, nor an object with one as 'programs'"};
+    throw UsageError{"neither a list of litmus tests nor an object with such a list as 'programs'"};
   }
   std::vector<Litmus> all;
   for (const Json& entry : programs) {

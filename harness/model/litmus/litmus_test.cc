@@ -61,7 +61,8 @@ TEST(EngineLitmusTest, AWrongExpectationIsADifference) {
             std::vector<std::string>{"4 executions, not 5"});
   EXPECT_EQ(with(R"("race": false, "allowed": [)" + all + R"(], "genmc_executions": 3)"),
             std::vector<std::string>{"4 executions, not 3"});
-  EXPECT_EQ(with(R"("race": true, "allowed": null)"), std::vector<std::string>{"no race found"});
+  EXPECT_EQ(with(R"("race": true, "allowed": null)"),
+            std::vector<std::string>{"the expected race was not found"});
   EXPECT_EQ(with(R"("race": false, "allowed": [{"0:a": 1, "1:b": 2}])").size(), 5u);
 }
 

@@ -26,7 +26,9 @@ struct Lock {
 
 Program two_threads(Program program, const Lock& lock, const std::function<void(unsigned)>& enter) {
   for (const unsigned me : {0u, 1u}) program.threads.emplace_back([=] { enter(me); });
-  program.finally = [=] { check(lock.inside.read() == 2, "somebody did not get in"); };
+  program.finally = [=] {
+    check(lock.inside.read() == 2, "a thread did not enter the critical section");
+  };
   return program;
 }
 
@@ -120,7 +122,7 @@ Program seqlock(bool writer_fence, bool reader_fence) {
     const std::uint64_t second = words[1].load(kRelaxed);
     if (reader_fence) fence(kAcquire);
     if (before % 2 != 0 || sequence.load(kRelaxed) != before) return;
-    check(first == before / 2 && second == before / 2, "the words are of different times");
+    check(first == before / 2 && second == before / 2, "the words are from different writes");
   });
   return program;
 }
@@ -135,18 +137,18 @@ Program message_passing(std::memory_order store, std::memory_order load) {
     flag.store(1, store);
   });
   program.threads.emplace_back([=] {
-    if (flag.load(load) == 1) check(data.read() == 1, "the message is not there");
+    if (flag.load(load) == 1) check(data.read() == 1, "the message is missing");
   });
   return program;
 }
 
 // Each algorithm, correct, and with one part wrong.
-constexpr const char* kTorn = "the words are of different times";
+constexpr const char* kTorn = "the words are from different writes";
 
 const std::array kPrograms = {
     KnownProgram{"correct/dekker", "Dekker's mutual exclusion, with full fences",
                  [] { return dekker(kFull); }, ""},
-    KnownProgram{"correct/peterson", "Peterson's, in which the turn is exchanged",
+    KnownProgram{"correct/peterson", "Peterson's, with an atomic exchange of the turn",
                  [] { return peterson(Turn::Exchanged); }, ""},
     KnownProgram{"correct/peterson_fences", "Peterson's, with a full fence after each store",
                  [] { return peterson(Turn::StoredAfterAFence); }, ""},
@@ -164,7 +166,7 @@ const std::array kPrograms = {
                  [] { return spsc_queue(kRelaxed, kRelease); }, kDataRace},
     KnownProgram{"wrong/spsc_queue_given_back", "a slot given back by a relaxed store",
                  [] { return spsc_queue(kRelease, kRelaxed); }, kDataRace},
-    KnownProgram{"wrong/seqlock_writer", "no fence after the sequence gets odd",
+    KnownProgram{"wrong/seqlock_writer", "no fence after the sequence becomes odd",
                  [] { return seqlock(false, true); }, kTorn},
     KnownProgram{"wrong/seqlock_reader", "no fence before the sequence is read again",
                  [] { return seqlock(true, false); }, kTorn},

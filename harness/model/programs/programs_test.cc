@@ -163,7 +163,7 @@ TEST(ProtocolTest, AyaFailsOnlyAsItWasUntil2026) {
 TEST(ProtocolTest, AHeaderReadTwiceLeadsPastDataHead) {
   EXPECT_EQ(violated(*find_protocol_fault("oversize"), Protocol::Form::A), "");
   EXPECT_EQ(violated(*find_protocol_fault("header_read_twice"), Protocol::Form::A),
-            "in_ring: a record is taken to end past data_head");
+            "in_ring: a record extends past data_head");
 }
 
 TEST(ProtocolTest, MergingLeavesFewStatesOfMany) {

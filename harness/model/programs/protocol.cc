@@ -18,8 +18,8 @@ using oracle::Invariant;
 
 constexpr NamedCheck kOtherWord{Invariant::intact, "a word differs from what was written there"};
 constexpr NamedCheck kOtherLength{Invariant::intact, "a record's length is not what was written"};
-constexpr NamedCheck kPastHead{Invariant::in_ring, "a record is taken to end past data_head"};
-constexpr NamedCheck kUndelivered{Invariant::no_loss, "not all that was published was delivered"};
+constexpr NamedCheck kPastHead{Invariant::in_ring, "a record extends past data_head"};
+constexpr NamedCheck kUndelivered{Invariant::no_loss, "not everything published was delivered"};
 
 constexpr std::uint64_t kWords = 4;
 

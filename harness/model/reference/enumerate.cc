@@ -138,7 +138,7 @@ class Enumerator {
   void refuse_unknown(const PathEvent& event) const {
     if (model_ == MemoryModel::Rc11) return;
     if (event.order == Order::NonAtomic || event.update) {
-      throw UsageError{"plain accesses and updates are known to RC11 only"};
+      throw UsageError{"only RC11 has plain accesses and updates"};
     }
   }
 

@@ -32,14 +32,14 @@ namespace perfring::model {
 inline constexpr NamedCheck kNothingWritten{oracle::Invariant::no_invention, "a word nobody wrote"};
 inline constexpr NamedCheck kMalformed{oracle::Invariant::no_invention, "a malformed record"};
 inline constexpr NamedCheck kAgain{oracle::Invariant::once,
-                                   "a record comes again, or out of order"};
+                                   "a record was delivered again or out of order"};
 inline constexpr NamedCheck kNestedAgain{oracle::Invariant::once,
-                                         "the interrupt's record comes again"};
+                                         "the interrupt's record was delivered again"};
 inline constexpr NamedCheck kAfterTheLast{oracle::Invariant::once,
                                           "an event was delivered after the drain's last"};
 inline constexpr NamedCheck kOtherWord{oracle::Invariant::intact,
                                        "a word differs from what was written there"};
-inline constexpr NamedCheck kOtherSize{oracle::Invariant::intact, "a payload of another size"};
+inline constexpr NamedCheck kOtherSize{oracle::Invariant::intact, "a payload of the wrong size"};
 inline constexpr NamedCheck kMovesBefore{oracle::Invariant::tail_honest,
                                          "data_tail moves before the drain ends"};
 inline constexpr NamedCheck kTailElsewhere{oracle::Invariant::tail_honest,
@@ -48,17 +48,17 @@ inline constexpr NamedCheck kSkipsALap{oracle::Invariant::tail_honest, "data_tai
 inline constexpr NamedCheck kTailNotReleased{oracle::Invariant::tail_honest,
                                              "data_tail is not where the record ends"};
 inline constexpr NamedCheck kTooMany{oracle::Invariant::bounded,
-                                     "more events than the ring has room for"};
+                                     "more events than fit in the ring"};
 inline constexpr NamedCheck kNotEmptied{oracle::Invariant::bounded,
-                                        "a drain of an idle ring has not emptied it"};
+                                        "a drain of an idle ring did not empty it"};
 inline constexpr NamedCheck kOutside{oracle::Invariant::in_ring, "an access outside the ring"};
 inline constexpr NamedCheck kSliceOutside{oracle::Invariant::in_ring, "a slice outside the ring"};
 inline constexpr NamedCheck kPastHead{oracle::Invariant::in_ring,
-                                      "a record is taken to end past data_head"};
+                                      "a record extends past data_head"};
 inline constexpr NamedCheck kRefused{oracle::Invariant::no_loss,
                                      "a record was refused, though there was room"};
 inline constexpr NamedCheck kUndelivered{oracle::Invariant::no_loss,
-                                         "what was published is not delivered"};
+                                         "a published record was not delivered"};
 inline constexpr NamedCheck kNotAll{oracle::Invariant::no_loss,
                                     "attempted differs from delivered + lost"};
 

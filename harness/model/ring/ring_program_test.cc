@@ -130,7 +130,7 @@ TEST(RingFaultsTest, AHeaderReadTwiceLeadsOutsideTheRing) {
   RingOptions how;
   how.oversize = true;
   EXPECT_EQ(verdict(find_ring_fault(ring_faults(), "header_read_twice")->make(how)),
-            "in_ring: a record is taken to end past data_head");
+            "in_ring: a record extends past data_head");
   how.oversize = false;
   EXPECT_EQ(verdict(find_ring_fault(ring_faults(), "header_read_twice")->make(how)), kHolds);
 }

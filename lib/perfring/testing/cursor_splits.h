@@ -65,7 +65,7 @@ class CursorSplits {
 
   std::size_t look() {
     const std::size_t unread = cursor_.look();
-    expect(unread == cursor_.unread(), "look() returns something else than unread()");
+    expect(unread == cursor_.unread(), "look() does not return unread()");
     return unread;
   }
 
