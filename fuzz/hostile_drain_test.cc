@@ -175,11 +175,11 @@ TEST(HostileDrainTest, PositionsReadOrWrittenWronglyAreAViolation) {
                "data_tail is not the reference's");
 }
 
-TEST(HostileDrainTest, AReadOutsideWhatIsAvailableIsAViolation) {
+TEST(HostileDrainTest, AReadOutsideTheUnreadBytesIsAViolation) {
   EXPECT_DEATH(drain<faults::Overreads<CheckedMemory>>("three_samples"), "in_ring: a read outside");
 }
 
-TEST(HostileDrainTest, AnEventThatIsNotTheReferencesIsAViolation) {
+TEST(HostileDrainTest, AnEventUnlikeTheReferencesIsAViolation) {
   EXPECT_DEATH(drain<MissesTheLast56Bytes>("run_of_equal_headers"), "an event was not delivered");
   EXPECT_DEATH((drain<MistakesType<PERF_RECORD_LOST, PERF_RECORD_SAMPLE>>("lost_with_sample_id")),
                "a Sample, but not to the reference");
@@ -268,7 +268,7 @@ std::vector<HostileFault> all_faults() {
 class HostileFaultTest : public ::testing::TestWithParam<HostileFault> {};
 
 // Checks the column "fuzz" of harness/faults/FAULTS.md.
-TEST_P(HostileFaultTest, IsFoundInASeedIfTheCatalogueSaysSo) {
+TEST_P(HostileFaultTest, IsFoundAsTheCatalogueExpects) {
   const auto all_seeds = [] {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator{"fuzz/hostile_ring_seeds"}) {

@@ -104,7 +104,7 @@ struct Idles : Right {
   static constexpr bool kIdles = true;
 };
 
-TEST(HostileMergeTest, ASoundRingThatIsHeldBackIsFound) {
+TEST(HostileMergeTest, ADelayedSoundRingIsFound) {
   EXPECT_DEATH(run<Planted<Idles>>(kSeed), "delays the sound ring");
   EXPECT_DEATH(run<Planted<Idles>>("size_0"), "delays the sound ring");
 }
@@ -232,7 +232,7 @@ TEST(HostileMergeTest, ARunThatEndsWronglyIsFound) {
   EXPECT_DEATH(run<Planted<Refuses>>(kSeed), "a ring was not added");
 }
 
-TEST(HostileMergeTest, AReadOutsideWhatIsAvailableIsFound) {
+TEST(HostileMergeTest, AReadOutsideTheUnreadBytesIsFound) {
   EXPECT_DEATH(run<Merge<faults::Overreads<CheckedMemory>>>(kSeed), "in_ring: a read outside");
 }
 

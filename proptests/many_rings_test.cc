@@ -122,7 +122,7 @@ TEST(ManyRingsTest, StallPastSlackIsCountedAsLate) {
   EXPECT_GT(late, 100U);
 }
 
-TEST(ManyRingsTest, NobodySleepsOnRecordsLeftByTurn) {
+TEST(ManyRingsTest, NoConsumerSleepsOnRecordsLeftByATurn) {
   always([] { holds(draw_plan(draw_settings(*one_of<std::uint64_t>({1, 2})))); }, 300);
 }
 

@@ -141,7 +141,7 @@ TEST(MergePropertyTest, FindsASlackThatIsTooShort) {
 }
 
 // If each turn delivers everything that it can, delay_seen is the longest proved delay.
-TEST(MergePropertyTest, TheLongestProvedDelayIsSeen) {
+TEST(MergePropertyTest, TheLongestProvedDelayIsCounted) {
   always(
       [] {
         const Course course = draw_course(0, 200, false);

@@ -103,7 +103,7 @@ TEST(CounterexampleTest, APropertyThatHoldsHasNoCounterexample) {
                               Invariant::no_loss));
 }
 
-TEST(CounterexampleTest, AnotherInvariantsViolationIsNone) {
+TEST(CounterexampleTest, AnotherInvariantsViolationDoesNotCount) {
   EXPECT_TRUE(counterexample(loses_count, Invariant::no_loss));
   for (const Invariant other : oracle::invariants()) {
     if (other == Invariant::no_loss) continue;
@@ -113,7 +113,7 @@ TEST(CounterexampleTest, AnotherInvariantsViolationIsNone) {
       counterexample([] { fail({Invariant::intact, "no_loss: of words"}); }, Invariant::no_loss));
 }
 
-TEST(CounterexampleTest, AnExceptionIsNoneWhateverItsText) {
+TEST(CounterexampleTest, AnExceptionDoesNotCountWhateverItsText) {
   for (const Invariant each : oracle::invariants()) {
     EXPECT_FALSE(counterexample([] { throw std::bad_alloc{}; }, each));
     EXPECT_FALSE(counterexample(
@@ -122,7 +122,7 @@ TEST(CounterexampleTest, AnExceptionIsNoneWhateverItsText) {
   }
 }
 
-TEST(CounterexampleTest, AnAssertionWithoutAnInvariantIsNone) {
+TEST(CounterexampleTest, AnAssertionWithoutAnInvariantDoesNotCount) {
   for (const Invariant each : oracle::invariants()) {
     EXPECT_FALSE(counterexample([] { RC_ASSERT(*positions() % 8 == 1U); }, each));
     EXPECT_FALSE(counterexample([] { RC_FAIL("it is no_loss: of course"); }, each));

@@ -143,7 +143,7 @@ TEST_F(ProgramTest, ASimulatedRunThatDeliversNothingShowsNothing) {
   EXPECT_EQ(json["holds"], false);
 }
 
-TEST_F(ProgramTest, TheSimulatedKernelCanBeAskedFor) {
+TEST_F(ProgramTest, TheSimulatedKernelCanBeRequested) {
   const ProcessResult ended =
       run({"--simulated", "--seconds", "0.7", "--json", "--pages", "1", "--payload", "8-3000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err << ended.out;

@@ -278,7 +278,7 @@ TEST(NestedOutputTest, WrittenBackwardNothingIsLost) {
 }
 
 // Some of the records fit, in any order: records of 64, 48 and 32 bytes, and a LOST of 24.
-TEST(NestedOutputTest, InARingThatIsNearlyFullLossesAreExact) {
+TEST(NestedOutputTest, LossesAreExactInANearlyFullRing) {
   for (const bool backward : {false, true}) {
     for (const unsigned lost : {0u, 5u}) {
       for (std::uint64_t room = 8; room <= 160; room += 32) {
@@ -301,7 +301,7 @@ TEST(NestedOutputTest, AnOutputInsideARefusedOneIsPublished) {
 }
 
 // The wakeup that nobody makes (see check_flag()): unread data and no flag.
-TEST(NestedOutputTest, BehindARefusedOutputAWakeupCanBeMissed) {
+TEST(NestedOutputTest, AWakeupCanBeMissedAfterARefusedOutput) {
   TestRing<NestingCpu> ring;
   ring.cpu.barrier = [] {};
   ring.cpu.published = [](__u64) {};

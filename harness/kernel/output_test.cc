@@ -222,7 +222,7 @@ TEST(OutputLostTest, ALostHasTheFieldsThatSampleIdAllAdds) {
 }
 
 // K20: and no other field.
-TEST(OutputLostTest, EachFieldAloneStandsBehindTheLostThatItGrows) {
+TEST(OutputLostTest, EachFieldAloneFollowsTheLostThatItGrows) {
   const std::pair<__u64, __u64> fields[]{
       {PERF_SAMPLE_TIME, 4321},
       {PERF_SAMPLE_ID, 7},

@@ -44,7 +44,7 @@ TEST(RingMemoryTest, ASecondMappingOfTheDescriptorSeesTheSameBytes) {
   ::munmap(mapped, 8192);
 }
 
-TEST(RingMemoryTest, NobodyCanCutItOffOrLengthenIt) {
+TEST(RingMemoryTest, TheMemoryCannotBeResized) {
   const RingMemory memory{1};
   const std::string path = "/proc/self/fd/" + std::to_string(memory.fd());
   EXPECT_EQ(::ftruncate(memory.fd(), 0), -1);
@@ -184,7 +184,7 @@ TEST(PerfOutputBeginTest, TheTailCountsModuloTheRing) {
 }
 
 // K12, K17: with a tail off the 8-byte grid, the free space can match the record to the byte.
-TEST(PerfOutputBeginTest, ATailOffTheGridLeavesRoomThatFitsExactly) {
+TEST(PerfOutputBeginTest, AnUnalignedTailLeavesRoomThatFitsExactly) {
   for (const bool backward : {false, true}) {
     RingSetup setup;
     setup.attr.write_backward = backward;

@@ -103,7 +103,7 @@ TEST(PerfOutputWakeupTest, SettingsAreSignedWhereTheKernelsAre) {
 }
 
 // K30, K47: across 2^32, where head and W have 32 bits.
-TEST(PerfOutputWakeupTest, GoesOnAcrossTheEndOfTheWord) {
+TEST(PerfOutputWakeupTest, ContinuesAcrossTheEndOfTheWord) {
   for (const RingSetup& setup : {watermark(256, Word::k32), watermark(256)}) {
     TestRing ring{setup};
     start_at(ring.rb(), 0xffff'ffff'ffff'fe00);

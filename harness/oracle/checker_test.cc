@@ -80,7 +80,7 @@ TEST_F(CheckerTest, HeadThatGoesBackDuringDrainLosesNothing) {
 }
 
 // The two counts are equal once they are truncated to 32 bits.
-TEST_F(CheckerTest, ALostOf64BitsIsComparedWhole) {
+TEST_F(CheckerTest, A64BitLostIsComparedInFull) {
   ring_.refuse();
   ring_.write(4, 1);
   ring_.drain_to(40, Lost{(std::uint64_t{1} << 32) + 1}, ring_.sample_at(24, 4));
@@ -214,7 +214,7 @@ TEST_F(CheckerTest, TailPastDeliveredRecordsViolatesTailHonest) {
   expect(Invariant::tail_honest);
 }
 
-TEST_F(CheckerTest, ATailThatStaysBehindViolatesTailHonest) {
+TEST_F(CheckerTest, ATailThatLagsViolatesTailHonest) {
   ring_.write(36);
   ring_.drain_to(0, ring_.sample_at(0, 36));
   expect(Invariant::tail_honest);

@@ -75,7 +75,7 @@ TEST_F(DrainWatchTest, AMalformedOfNoBytesViolatesBounded) {
   expect(Invariant::bounded);
 }
 
-TEST_F(DrainWatchTest, AMalformedOffTheGridViolatesBounded) {
+TEST_F(DrainWatchTest, AnUnalignedMalformedViolatesBounded) {
   drain(12, 4096, malformed(Defect::BadLost, 12));
   expect(Invariant::bounded);
 }
@@ -137,13 +137,13 @@ TEST_F(DrainWatchTest, TheTailMovesByWhatWasAvailableAtTheMost) {
   expect(Invariant::tail_honest);
 }
 
-TEST_F(DrainWatchTest, ATailOffTheGridViolatesTailHonest) {
+TEST_F(DrainWatchTest, AnUnalignedTailViolatesTailHonest) {
   drain(28, 4096, Lost{1});
   expect(Invariant::tail_honest);
 }
 
 // If the caller does not say how much was available, data_tail may end anywhere after BadPositions.
-TEST_F(DrainWatchTest, TheTailLeavesTheGridForBadPositionsOnly) {
+TEST_F(DrainWatchTest, OnlyBadPositionsMayUnalignTheTail) {
   watch_.begin_drain();
   watch_.check_event(malformed(Defect::BadPositions, 4096, 128));
   ring_.page.data_tail += 0xffff'fffd;

@@ -35,7 +35,7 @@ TEST(LedgerOverwrittenTest, ASpillOverwritesUnreadRecords) {
 }
 
 // The spill begins after the LOST. The bytes before data_tail may be overwritten.
-TEST(LedgerOverwrittenTest, ASpillBehindALostStartsBehindIt) {
+TEST(LedgerOverwrittenTest, ASpillAfterALostStartsAfterIt) {
   for (const std::uint64_t start : {65504U, 65512U}) {
     Ledger ledger{131072, Ledger::Keep::Records, start};
     refuse(ledger);
@@ -144,7 +144,7 @@ TEST_F(CheckerOverwrittenTest, ALostBeforeAnOverwrittenSampleCountsOnce) {
 }
 
 // A drain that stops after an overwritten LOST, or delivers no event, counts no loss twice.
-TEST_F(CheckerOverwrittenTest, ADrainMayEndBehindAnOverwrittenLost) {
+TEST_F(CheckerOverwrittenTest, ADrainMayEndAfterAnOverwrittenLost) {
   ring_.refuse();
   ring_.write(36, 1);
   ring_.write(65533);
@@ -158,7 +158,7 @@ TEST_F(CheckerOverwrittenTest, ADrainMayEndBehindAnOverwrittenLost) {
 }
 
 // The LOST was overwritten, the sample after it was not: the sample is due.
-TEST_F(CheckerOverwrittenTest, ASampleBehindAnOverwrittenLostIsDue) {
+TEST_F(CheckerOverwrittenTest, ASampleAfterAnOverwrittenLostIsDue) {
   ring_.write(65533);
   ring_.refuse();
   ring_.write(36, 1);
@@ -204,7 +204,7 @@ TEST(CheckerOversizeTest, OversizePayloadIsBadSampleOfTruncatedSize) {
   }
 }
 
-TEST(CheckerOversizeTest, AnOversizePayloadComesBehindItsLost) {
+TEST(CheckerOversizeTest, AnOversizePayloadFollowsItsLost) {
   const auto ring = std::make_unique<LargeRing>();
   ring->refuse();
   ring->write(65533, 1);

@@ -72,7 +72,7 @@ using WriteOutputTest = OutputFileTest;
 using GrowingFileTest = OutputFileTest;
 
 // A pipe stands for a device such as /dev/null.
-TEST_F(WriteOutputTest, WhatIsNoFileKeepsItsMode) {
+TEST_F(WriteOutputTest, OtherThanFilesKeepTheirMode) {
   const std::string pipe = path("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   ASSERT_EQ(::chmod(pipe.c_str(), 0666), 0);
@@ -85,7 +85,7 @@ TEST_F(WriteOutputTest, WhatIsNoFileKeepsItsMode) {
   ::close(reader);
 }
 
-TEST_F(WriteOutputTest, WritesAllOrSaysWhyNot) {
+TEST_F(WriteOutputTest, WritesAllOrReportsAnError) {
   ASSERT_TRUE(write_output("--to", path("output"), "text").has_value());
   EXPECT_EQ(text_of(path("output")), "text");
   EXPECT_EQ(write_output("--to", "/dev/full", "text").error(),

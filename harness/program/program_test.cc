@@ -77,7 +77,7 @@ TEST(ConcludeTest, ARunThatLookedAtNothingShowsNothing) {
   EXPECT_EQ(conclusion.not_shown, "no record was delivered");
 }
 
-TEST(ConcludeTest, AWholeRunWithoutAViolationHolds) {
+TEST(ConcludeTest, ACompleteRunWithoutAViolationHolds) {
   const Conclusion conclusion = conclude(false, false);
   EXPECT_EQ(exit_code(conclusion.verdict), 0);
   EXPECT_EQ(sentence(conclusion, "All hold"), "All hold");

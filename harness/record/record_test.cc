@@ -230,7 +230,7 @@ std::string file_of(const std::vector<PerfDataEvent>& events, const std::string&
   return perf_data_header(events, data.size()) + data;
 }
 
-TEST(PerfDataTest, EachRecordIsDecodedAsItsEventSays) {
+TEST(PerfDataTest, EachRecordIsDecodedByItsEvent) {
   const std::string file = file_of(kEvents, records());
   auto read = PerfData::over(file);
   ASSERT_TRUE(read) << read.error();
@@ -313,7 +313,7 @@ TEST(PerfDataTest, AFileThatCannotBeReadIsRefusedWithTheReason) {
   EXPECT_NE(error(file_of(apart, records())).find("tell them apart"), std::string::npos);
 }
 
-TEST(PerfDataTest, AuxDataBehindARecordArePassedOver) {
+TEST(PerfDataTest, AuxDataAfterARecordAreSkipped) {
   const std::string aux =
       text_of(RecordBuilder{71}.u64(16).u64(0).bytes()) + std::string(16, '\xff');
   const std::string file = file_of(kEvents, aux + records());
@@ -365,7 +365,7 @@ TEST(PerfDataTest, TheFormOfAPipeIsRead) {
 }
 
 // PerfData reads the file in pieces. Records of many sizes straddle their boundaries.
-TEST(PerfDataTest, AFileLargerThanWhatIsReadAtOnceIsReadWhole) {
+TEST(PerfDataTest, AFileLargerThanOneReadIsReadCompletely) {
   std::string data;
   std::size_t expected = 0;
   for (std::size_t words = 1; data.size() < (5 << 20); words = words * 5 % 8191) {

@@ -146,7 +146,7 @@ TEST(ScriptRunTest, FindsAReadOutsideTheRing) {
   expect_begins(violated_by_consumer<faults::Underreads<CheckedMemory>>("output 4\n"), "in_ring: ");
 }
 
-TEST(ScriptRunTest, FindsASampleThatIsNotWhole) {
+TEST(ScriptRunTest, FindsAnIncompleteSample) {
   expect_begins(violated_by_consumer<faults::ShortensSamples<CheckedMemory>>("output 12\n"),
                 "intact: ");
 }

@@ -53,7 +53,7 @@ class MergeOrderTest : public ::testing::Test {
   std::uint64_t next_ = 0;
 };
 
-TEST_F(MergeOrderTest, WhatIsBelowTheBoundMayCome) {
+TEST_F(MergeOrderTest, EventsBelowTheBoundMayBeDelivered) {
   order_.begin_run(/*is_flush=*/false);
   order_.note_clock(100);
   EXPECT_EQ(order_.bound(), 90U);
@@ -310,7 +310,7 @@ TEST_F(MergeJudgeTest, ARecordThatComesTwiceIsAViolation) {
   EXPECT_THAT(found(), HasSubstr("once: stream 0 sequence 0 of 20 bytes was delivered, which"));
 }
 
-TEST_F(MergeJudgeTest, WhatIsNotPublishedIsNotDue) {
+TEST_F(MergeJudgeTest, AnUnpublishedRecordIsNotDue) {
   keys = {1, 2};
   ring.ledger.note_publication(0);
   ring.write(kLength);
@@ -399,7 +399,7 @@ TEST_F(MergeJudgeTest, TheOrdersViolationNamesTheEvent) {
   EXPECT_THAT(found(), HasSubstr("merged: stream 0 sequence 0 of 20 bytes was delivered with the"));
 }
 
-TEST_F(MergeJudgeTest, WhatIsLeftInTheEndIsAViolation) {
+TEST_F(MergeJudgeTest, ARecordLeftAtTheEndIsAViolation) {
   write(1);
   judge->settle();
   EXPECT_THAT(found(), HasSubstr("no_loss: 1 records were not delivered, the first of them"));
@@ -423,7 +423,7 @@ TEST_F(MergeJudgeTest, LossesSinceTheLastRecordNeedNoLost) {
 }
 
 // Only [data_tail, data_head) may be read, and no other byte.
-TEST_F(MergeJudgeTest, OnlyWhatIsUnreadMayBeRead) {
+TEST_F(MergeJudgeTest, OnlyUnreadBytesMayBeRead) {
   const auto reads = [](std::ptrdiff_t offset, std::size_t size) {
     History own;
     own.write(1);
@@ -449,7 +449,7 @@ TEST_F(MergeJudgeTest, OnlyWhatIsUnreadMayBeRead) {
   }
 }
 
-TEST_F(MergeJudgeTest, WhatIsAcrossTheEndOfTheRingMayBeRead) {
+TEST_F(MergeJudgeTest, BytesAcrossTheRingsEndMayBeRead) {
   for (int i = 0; i < 127; ++i) {
     const std::uint64_t at = write(1);
     begin_drain();
@@ -507,7 +507,7 @@ TEST_F(MergeJudgeTest, ALostIsOneOfTheWindowsEvents) {
 }
 
 // A late event is excused if at least kMergeWindow earlier events of its ring have higher keys.
-TEST_F(MergeJudgeTest, AnEventIsLateOnlyBehindAWindowOfHigherKeys) {
+TEST_F(MergeJudgeTest, AnEventIsLateOnlyAfterAWindowOfHigherKeys) {
   const auto late_after = [](std::size_t higher) {
     History own;
     for (std::size_t i = 0; i < higher; ++i) own.write(500);

@@ -164,7 +164,7 @@ TEST(SimulateTest, HostileRingDeliversNotOnlyMalformedEvents) {
   EXPECT_GT(counts.received.delivered, 0U);
 }
 
-TEST(SimulateTest, AnInterruptedRunDrainsWhatIsLeft) {
+TEST(SimulateTest, AnInterruptedRunDrainsTheRest) {
   const std::atomic<bool> stop{true};
   const SimulationOutcome outcome =
       simulate({.seed = 1, .steps = std::uint64_t{1} << 60, .settings = scenario_of("bursts")},

@@ -123,7 +123,7 @@ TEST(StressConsumerTest, ARestThatDoesNotEndIsFound) {
   EXPECT_THAT(finished<NeverDone>(), StartsWith("bounded: "));
 }
 
-TEST(StressConsumerTest, AnEventOfARingThatIsSaidToBeEmptyIsFound) {
+TEST(StressConsumerTest, AnEventOfAnEmptyRingIsFound) {
   EXPECT_THAT(finished<faults::SleepsAfterBreak<DefaultMemory>>(),
               HasSubstr("an empty ring delivered an event"));
 }

@@ -40,7 +40,7 @@ int output(kernel::HardwareCpu& cpu, const StressRing& ring, std::size_t length)
   return kernel::perf_event_output(cpu, ring.event(), data);
 }
 
-TEST(LongestPayloadTest, IsTheLargestThatFitsBehindALost) {
+TEST(LongestPayloadTest, IsTheLargestThatFitsAfterALost) {
   for (const std::size_t pages : {1U, 2U, 8U}) {
     Setting setting;
     setting.ring.pages = pages;

@@ -151,7 +151,7 @@ TEST(PerfBufferErrorTest, AnErrorOfNoKindIsUnknown) {
   }
 }
 
-TEST(PerfBufferErrorTest, AnErrorMadeByHandHasNoAdvice) {
+TEST(PerfBufferErrorTest, AHandMadeErrorHasNoAdvice) {
   EXPECT_EQ((PerfBufferError{Kind::MMapError, code(EPERM), 7, 64}.explain()),
             "asked for: mmap of a ring of 1 + 64 pages on CPU 7\nthe system said: " +
                 code(EPERM).message());

@@ -163,7 +163,7 @@ TEST_F(PerfBufferLifeTest, MoveAssignmentToItselfChangesNothing) {
   EXPECT_EQ(kernel_.calls.size(), 2U) << "nothing is disabled";
 }
 
-TEST_F(PerfBufferLifeTest, MoveAssignmentReleasesTheBufferThatWasHeld) {
+TEST_F(PerfBufferLifeTest, MoveAssignmentReleasesTheOldBuffer) {
   auto first = PerfBuffer::open(0);
   auto second = PerfBuffer::open(1);
   ASSERT_TRUE(first.has_value() && second.has_value());

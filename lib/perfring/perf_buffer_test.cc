@@ -93,7 +93,7 @@ TEST_F(PerfBufferTest, WatermarkIsCappedAtRequestedRingSize) {
   EXPECT_EQ(kernel_.event.wakeup_watermark, kPage);
 }
 
-TEST_F(PerfBufferTest, TheRingIsPageCountPagesBehindTheFirst) {
+TEST_F(PerfBufferTest, TheRingIsPageCountPagesAfterTheFirst) {
   for (const std::size_t pages : {1U, 2U, 8U, 64U}) {
     auto buffer = PerfBuffer::open(0, pages);
     ASSERT_TRUE(buffer.has_value());

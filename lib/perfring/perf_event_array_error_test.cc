@@ -117,7 +117,7 @@ TEST(PerfEventArrayErrorTest, NamesAnIndexThatTheMapDoesNotHave) {
             "each possible CPU");
 }
 
-TEST(PerfEventArrayErrorTest, AnErrorMadeByHandMayNameNoCall) {
+TEST(PerfEventArrayErrorTest, AHandMadeErrorMayNameNoCall) {
   const PerfEventArrayError error{SyscallError{nullptr, "X", code_of(EIO)}};
   EXPECT_EQ(error.message(), "`a system call` failed: " + code_of(EIO).message());
   EXPECT_EQ(error.explain(), "asked for: a system call of X\nthe system said: " +

@@ -246,7 +246,7 @@ constexpr const char* kUpdate =
     R"({"name": "FA", "race": false, "locations": {"x": ""}, "observed": ["x"],
         "ops": [[["FA", "a", "x", 1, "rlx"]]], "allowed": [{"x": 1}])";
 
-TEST(CheckCommandTest, ALitmusFileIsRunUnderTheModelAskedFor) {
+TEST(CheckCommandTest, ALitmusFileIsRunUnderTheRequestedModel) {
   const std::string program = std::string{kLoadBuffering} + R"("race": false, "allowed": )" +
                               kThree + R"(, "allowed_aarch64": )" + kFour +
                               R"(, "executions_aarch64": 4, "allowed_riscv": )" + kThree +

@@ -151,7 +151,7 @@ std::vector<std::string> differences(const std::set<model::LitmusOutcome>& found
   return verdict.differences;
 }
 
-TEST(LitmusSearchTest, AsManyOtherOutcomesAreADifference) {
+TEST(LitmusSearchTest, EqualCountsOfOtherOutcomesDiffer) {
   const model::LitmusOutcome one{{"0:a", 1}}, two{{"0:a", 2}}, three{{"0:a", 3}};
   EXPECT_THAT(differences({one, two}, 2, false), SizeIs(0));
   EXPECT_THAT(differences({one, three}, 2, false), SizeIs(1));

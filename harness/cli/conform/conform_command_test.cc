@@ -77,7 +77,7 @@ TEST_F(ConformCommandTest, TheAdapterInRustIsRight) {
 }
 
 // A reader of a CI log sees this line last.
-TEST_F(ConformCommandTest, TheLastLineSaysWhatIsNotLookedFor) {
+TEST_F(ConformCommandTest, TheLastLineNamesWhatIsNotTested) {
   for (const std::string& of : {std::string{"--adapter=true"}, std::string{"--fault=forgets_lost"},
                                 std::string{"--only=one-record"}}) {
     const ProcessResult ended = run({"conform", "--only", "one-record", of});

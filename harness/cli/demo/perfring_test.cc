@@ -90,7 +90,7 @@ TEST_F(TimeNamespaceTest, RecordsAheadOfTheClockAreTold) {
   EXPECT_FALSE(right["merge"].contains("note"));
 }
 
-TEST_F(TimeNamespaceTest, RecordsBehindTheClockAreTold) {
+TEST_F(TimeNamespaceTest, RecordsBehindTheClockAreReported) {
   const Json lagging = in_order_of_time("3");
   EXPECT_EQ(lagging["merge"]["ahead"], 0);
   EXPECT_GT(lagging["merge"]["delay_seen_ns"].get<double>(), 2.9e9);

@@ -141,7 +141,7 @@ TEST_F(DiffLiveTest, ARecordedTraceReplaysWithoutADifference) {
   EXPECT_THAT(piped.out, HasSubstr("1 script, 1 step"));
 }
 
-TEST_F(DiffLiveTest, FolderThatCannotBeMadeIsRefused) {
+TEST_F(DiffLiveTest, FolderThatCannotBeCreatedIsRefused) {
   const std::string parent = temporary("missing");
   std::filesystem::remove_all(parent);
   const ProcessResult missing = diff("--scripts 1 --record " + parent + "/folder");

@@ -64,7 +64,7 @@ TEST_F(InspectCommandTest, RawImageOrFuzzerInputIsExplained) {
 
 // Two samples of one event: the first has TIME 7 and 4 bytes of raw data, the second has a raw size
 // that does not fit into the record.
-TEST_F(InspectCommandTest, SamplesOfOtherTypesAreDecodedWhereThatIsSaid) {
+TEST_F(InspectCommandTest, SampleTypeSelectsHowSamplesAreDecoded) {
   const std::string good{"\x09\0\0\0\0\0\x18\0\7\0\0\0\0\0\0\0\4\0\0\0abcd", 24};
   std::string bad = good;
   bad[16] = 5;

@@ -296,7 +296,7 @@ TEST_F(RecordCommandTest, AFileThatCannotBeSoughtGetsThePipesForm) {
 }
 
 // A file always has names, forks and maps.
-TEST_F(RecordCommandTest, ChangesThatAreAskedForAreInTheFileOnce) {
+TEST_F(RecordCommandTest, RequestedChangesAreInTheFileOnce) {
   const std::string file = temporary("record_command_test_once.data");
   for (const char* const change :
        {"switches", "maps", "names", "execs", "forks", "execs,forks,maps"}) {
@@ -398,7 +398,7 @@ TEST_F(RecordCommandTest, EventsExplainsWhatDoesNotOpen) {
   EXPECT_EQ(run({"events", "L1-*-loads"}).exit_code, 0);
 }
 
-TEST_F(RecordCommandTest, AFileThatIsCutOffIsDecodedUpToThere) {
+TEST_F(RecordCommandTest, ATruncatedFileIsDecodedUpToItsEnd) {
   const std::string file = temporary("record_command_test_cut.data");
   ASSERT_EQ(run({"record", "-e", "page-faults", "-o", file, "--", "true"}).exit_code, 0);
   const std::string whole = contents(file);

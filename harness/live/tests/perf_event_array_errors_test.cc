@@ -209,7 +209,7 @@ void expect_entry_refused(const Result& changed, const char* call, const std::st
                     HasSubstr(change)));
 }
 
-TEST_F(PerfEventArrayErrorsTest, WhatIsNoEventCannotBeSet) {
+TEST_F(PerfEventArrayErrorsTest, OnlyAnEventCanBeSet) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   const os::Fd in{ends[0]};

@@ -289,7 +289,7 @@ TEST_F(PinTest, APinOfAMapOfAnotherTypeIsRefused) {
 }
 
 // The kernel refuses these with EPERM or EACCES, although no privilege would help.
-TEST_F(PinTest, APathThatIsNotOnABpffsIsToldApart) {
+TEST_F(PinTest, APathOutsideABpffsIsReported) {
   const auto outside = std::filesystem::temp_directory_path() / "perfring_not_on_a_bpffs";
   std::string output = report(array().pin(outside.c_str()));
   EXPECT_THAT(output, AllOf(testing::StartsWith("bpf_obj_pin " + std::to_string(EPERM)),

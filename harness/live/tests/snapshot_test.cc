@@ -164,7 +164,7 @@ TEST_F(SnapshotUnderWayTest, CopiesDuringWritesAreComplete) {
 }
 
 // W34
-TEST_F(SnapshotUnderWayTest, PausedSnapshotsAreWhole) {
+TEST_F(SnapshotUnderWayTest, PausedSnapshotsAreComplete) {
   OverwritableRing ring = open_other(4);
   std::uint64_t events = 0;
   while_written([&] {

@@ -57,7 +57,7 @@ TEST_F(LiveWaiterTest, ARecordFromBeforeIsRead) {
   EXPECT_EQ(wait_shortly(), Woken::Timeout);
 }
 
-TEST_F(LiveWaiterTest, ARecordFromAfterwardsIsReported) {
+TEST_F(LiveWaiterTest, ARecordWrittenLaterIsReported) {
   must(waiter_->add(buffer_->fd()));
   waiter_->poll();
   for (int i = 0; i < 5; ++i) {

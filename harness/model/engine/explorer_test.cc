@@ -99,7 +99,7 @@ TEST(ExplorerTest, AStoreStoreFenceOrdersStoresOnly) {
   EXPECT_EQ(verdict(program(false)), "data race");
 }
 
-TEST(ExplorerTest, AReleaseSequenceGoesOnThroughUpdatesOnly) {
+TEST(ExplorerTest, OnlyUpdatesContinueAReleaseSequence) {
   const auto program = [](bool update) {
     Program p;
     const Var data = p.var("data");

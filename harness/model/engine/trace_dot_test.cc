@@ -144,7 +144,7 @@ TEST(TraceTest, TheShortestViolationIsFound) {
   EXPECT_EQ(violation_of(program).events.size(), 1u);
 }
 
-TEST(TraceDotTest, LegendSaysWhatIsRed) {
+TEST(TraceDotTest, LegendExplainsRed) {
   Trace trace;
   trace.threads = {"one"};
   trace.events.resize(2);

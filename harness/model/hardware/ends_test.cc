@@ -19,7 +19,7 @@
 namespace perfring::model {
 namespace {
 
-TEST(MachineEndsTest, ATraceSaysAfterWhichStoreEachOneComes) {
+TEST(MachineEndsTest, ATraceNamesTheStoreBeforeEachStore) {
   Program program;
   const Var x = program.var("x");
   program.threads = {[=] {

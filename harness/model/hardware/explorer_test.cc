@@ -234,7 +234,7 @@ TEST(MachineExplorerTest, ADependencyEndsWithItsStore) {
 }
 
 // The other thread needs the store that follows the failed check.
-TEST(MachineExplorerTest, AThreadGoesOnAfterACheckThatFails) {
+TEST(MachineExplorerTest, AThreadContinuesAfterAFailedCheck) {
   Program program;
   const Var x = program.var("x"), y = program.var("y");
   program.threads.emplace_back([=] {

@@ -240,7 +240,7 @@ TEST(RunLitmusTest, ACountIsComparedWhicheverFieldHasTheOutcomes) {
 }
 
 // Cases that are rare in the random programs of proptests.
-TEST(RunLitmusTest, TheEngineAgreesWithTheAxiomsOnWhatIsRare) {
+TEST(RunLitmusTest, TheEngineAgreesWithTheAxiomsOnRarePrograms) {
   for (const char* ops :
        {// A store follows a store that another thread has read, and passed on.
         R"([["W", "x", 1, "rlx"]], [["R", "a", "x", "rlx"], ["W", "y", 1, "rel"]],

@@ -102,7 +102,7 @@ std::string error(const std::string& text) {
   return "";
 }
 
-TEST(ReadLitmusTest, AnOutcomeOfWhatIsNotObservedIsRefused) {
+TEST(ReadLitmusTest, AnOutcomeOfAnUnobservedNameIsRefused) {
   EXPECT_EQ(error(std::string{kStoreBuffering} + R"("race": false, "allowed": [{"0:b": 1}]}])"),
             "program SB: field 'allowed': '0:b' is not among 'observed'");
 }

@@ -218,7 +218,7 @@ TEST(ModelMemoryTest, RefusalIsJustifiedOnlyIfRecordDoesNotFit) {
   EXPECT_EQ(refused(24), "");
 }
 
-TEST(ModelMemoryTest, AnAccessBetweenWordsOrBehindTheLastIsOutside) {
+TEST(ModelMemoryTest, AnAccessBetweenWordsOrPastTheLastIsOutside) {
   const auto read_at = [](std::size_t offset) {
     return violated([=](ModelRing& ring) { ring.read_word(ring.begin() + offset, Where::here()); });
   };

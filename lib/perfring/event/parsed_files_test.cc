@@ -368,7 +368,7 @@ TEST(FieldMisuseTest, ABoolIsTrueUnlessItIs0) {
   }
 }
 
-TEST(FieldMisuseTest, AFieldMadeByHandReadsNothingOutside) {
+TEST(FieldMisuseTest, AHandMadeFieldReadsNothingOutside) {
   constexpr std::size_t kLast = ~std::size_t{0};
   const std::vector<std::byte> raw(16);
   for (const std::size_t offset : {kLast, kLast - 3, kLast - 7, std::size_t{9}}) {

@@ -52,13 +52,13 @@ std::vector<std::size_t> delivered_by_runs(std::uint64_t count, std::uint64_t of
   return delivered;
 }
 
-TEST(MergeAheadTest, ARunDeliversAllThatIsAhead) {
+TEST(MergeAheadTest, ARunDeliversAllEventsAhead) {
   EXPECT_THAT(delivered_by_runs(1000, 0), ElementsAre(2000, 0, 0, 0, 0, 0));
   EXPECT_THAT(delivered_by_runs(1000, kThreeSeconds), ElementsAre(2000, 0, 0, 0, 0, 0));
   EXPECT_THAT(delivered_by_runs(1000, kLastOfKeys - 2 * kBegin), ElementsAre(2000, 0, 0, 0, 0, 0));
 }
 
-TEST(MergeAheadTest, WhatIsAheadFollowsTheRecordBeforeItInItsRing) {
+TEST(MergeAheadTest, AnEventAheadFollowsTheRecordBeforeIt) {
   Rings<> rings{2, {.slack = 10}};
   rings.write(0, kLastOfKeys);
   rings.write(0, 50);
@@ -82,7 +82,7 @@ TEST(MergeAheadTest, RecordAheadMakesNothingLate) {
   EXPECT_THAT(rings.run(120), ElementsAre(ordered(0, 80, kLastOfKeys), sample(1, 90)));
 }
 
-TEST(MergeAheadTest, WhatIsAheadFollowsTheRecordBeforeItThatWaits) {
+TEST(MergeAheadTest, AnEventAheadFollowsAWaitingRecordBeforeIt) {
   Rings<> rings{2, {.slack = 10}};
   rings.write(0, 95);
   for (std::uint32_t i = 0; i < 20; ++i) rings.write(0, kLastOfKeys);
@@ -163,7 +163,7 @@ TEST(MergeAheadTest, ARecordSeenByAFlushIsNotAhead) {
 }
 
 // A slack longer than the clock holds everything: B is 0.
-TEST(MergeAheadTest, WhatIsAheadWaitsWhileTheBoundIs0) {
+TEST(MergeAheadTest, AnEventAheadWaitsWhileTheBoundIs0) {
   Rings<> rings{1, {.slack = 1000}};
   for (std::uint32_t i = 0; i < 20; ++i) rings.write(0, kLastOfKeys);
   EXPECT_THAT(rings.run(100), IsEmpty());
@@ -201,7 +201,7 @@ TEST(MergeAheadTest, WhatAFlushLeavesFollowsTheRecordThatWaits) {
 }
 
 // A Malformed takes the key of the record before it, or the newest key delivered, which was ahead.
-TEST(MergeAheadTest, AMalformedAfterAFlushOfWhatIsAheadStopsNoRing) {
+TEST(MergeAheadTest, AMalformedAfterAFlushAheadStopsNoRing) {
   Rings<> rings{2, {.slack = 10}};
   rings.write(0, kLastOfKeys);
   EXPECT_EQ(rings.flush().size(), 1U);

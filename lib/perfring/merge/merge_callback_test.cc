@@ -54,7 +54,7 @@ void write_alternately(Rings<>& rings, std::uint64_t each) {
   }
 }
 
-TEST(MergeCallbackTest, ACallbackThatReturnsFalseStopsBehindItsEvent) {
+TEST(MergeCallbackTest, ACallbackThatReturnsFalseStopsAfterItsEvent) {
   Rings<> rings{2};
   write_alternately(rings, 20);
   EXPECT_EQ(rings.merge.run(KeyAt{}, kClock, [](const Ordered& each) { return each.key < 20; }),

@@ -58,7 +58,7 @@ TEST(MergeLostTest, ALostIsSortedWithItsDisplacedSample) {
               ElementsAre(sample(0, 10), lost(0, 20, 3), sample(0, 20), sample(0, 30)));
 }
 
-TEST(MergeLostTest, SeveralLostTakeTheKeyOfTheSampleBehindThem) {
+TEST(MergeLostTest, SeveralLostTakeTheKeyOfTheSampleAfterThem) {
   Rings<> rings{2};
   for (std::uint64_t i = 0; i < 20; ++i) rings[0].lost(i);
   rings.write(0, 30);
@@ -69,7 +69,7 @@ TEST(MergeLostTest, SeveralLostTakeTheKeyOfTheSampleBehindThem) {
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(merged[i + 1], lost(0, 30, i));
 }
 
-TEST(MergeLostTest, ALostWithoutASampleBehindItWaitsForOne) {
+TEST(MergeLostTest, ALostWithoutASampleAfterItWaitsForOne) {
   Rings<> rings{1, {.slack = 10}};
   rings[0].lost(3);
   EXPECT_THAT(rings.run(100), IsEmpty());
@@ -93,7 +93,7 @@ TEST(MergeLostTest, LostWithoutSampleTakesBoundOfFirstWait) {
   EXPECT_EQ(rings.merge.counts().late, 0U);
 }
 
-TEST(MergeLostTest, AFlushDoesNotWaitForTheSampleBehindALost) {
+TEST(MergeLostTest, AFlushDoesNotWaitForTheSampleAfterALost) {
   Rings<> rings{2};
   rings.write(0, 20);
   rings[0].lost(3);
@@ -224,7 +224,7 @@ TEST(MergeM9Test, HeadMovingBackHidesNoRecords) {
   }
 }
 
-TEST(MergeMalformedTest, AHeadThatWentBackOffTheGridIsBadPositions) {
+TEST(MergeMalformedTest, AnUnalignedHeadThatWentBackIsBadPositions) {
   Rings<> rings{1};
   for (std::uint64_t i = 1; i <= 100; ++i) rings.write(0, i);
   EXPECT_THAT(rings.run(200, 1), ElementsAre(sample(0, 1)));
@@ -280,7 +280,7 @@ TEST(LoserTreeTest, ASecondPlayTakesNothingFromTheFirst) {
 
 // M8: for records that a flush has read and left, even if a key goes back by more than the window's
 // length.
-TEST(MergeOddTest, AKeyMeetsTheClockThoughALowerOneIsBehindIt) {
+TEST(MergeOddTest, AKeyMeetsTheClockThoughALowerOneFollows) {
   Rings<DefaultMemory, 1> rings{1};
   rings.write(0, ~std::uint64_t{0}, 1);
   rings.write(0, 5, 2);

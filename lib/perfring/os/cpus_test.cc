@@ -103,7 +103,7 @@ TEST_F(CpuListFileTest, BlanksAroundTheListAreAllowed) {
 }
 
 // Every second number, as on a large machine with its second hardware threads switched off.
-TEST_F(CpuListFileTest, ALongListIsReadWhole) {
+TEST_F(CpuListFileTest, ALongListIsReadCompletely) {
   std::vector<std::uint32_t> cpus;
   for (std::uint32_t cpu = 0; cpu < 65536; cpu += 2) cpus.push_back(cpu);
   const std::string text = to_cpu_list(cpus);

@@ -113,7 +113,7 @@ TEST(ProcessRefTest, AnIdThatIsNotPositiveIsNoProcess) {
   }
 }
 
-TEST(ProcessRefTest, WithoutAProcessNobodyIsSignalled) {
+TEST(ProcessRefTest, WithoutAProcessNothingIsSignalled) {
   const ProcessRef none;
   EXPECT_EQ(none.signal(SIGKILL).error(), std::errc::no_such_process);
   EXPECT_EQ(none.signal_group(SIGKILL).error(), std::errc::no_such_process);
@@ -140,7 +140,7 @@ void expect_that_nobody_is_signalled(Process& none) {
   EXPECT_TRUE(none.has_ended());
 }
 
-TEST(ProcessTest, WithoutAChildNobodyIsSignalled) {
+TEST(ProcessTest, WithoutAChildNothingIsSignalled) {
   Process none;
   EXPECT_EQ(none.id(), 0);
   expect_that_nobody_is_signalled(none);
@@ -172,13 +172,13 @@ int bystander_of_failed_forks() {
   });
 }
 
-TEST(ProcessTest, AForkThatFailsKillsNobody) {
+TEST(ProcessTest, AFailedForkKillsNothing) {
   const int code = exit_code_of(bystander_of_failed_forks);
   if (code == 77) GTEST_SKIP() << "no namespaces here, or no limit of processes";
   EXPECT_EQ(code, 0) << (code == 2 ? "a bystander was killed" : "no error");
 }
 
-TEST(ProcessTest, ItsStatusIsThatOfItsEndEveryTime) {
+TEST(ProcessTest, ItsStatusIsTheSameEachTime) {
   auto exits = Process::fork([] { return 7; });
   ASSERT_TRUE(exits);
   for (int times = 0; times < 2; ++times) EXPECT_EQ(exits->wait(), 7 << 8);
@@ -193,7 +193,7 @@ TEST(ProcessTest, ItsStatusIsThatOfItsEndEveryTime) {
   expect_that_nobody_is_signalled(dies);
 }
 
-TEST(ProcessTest, AWaitGoesOnAfterASignal) {
+TEST(ProcessTest, AWaitContinuesAfterASignal) {
   auto child = Process::fork([] { return ::usleep(200'000), 7; });
   ASSERT_TRUE(child);
   alarms = 0;
@@ -204,7 +204,7 @@ TEST(ProcessTest, AWaitGoesOnAfterASignal) {
 
 // With SIGCHLD ignored, and with somebody else who waits for any child. The kernel remembers the
 // end since Linux 6.15; 0, "ended well", was once the answer.
-TEST(ProcessTest, AnEndThatSomebodyElseReapedIsNotMadeUp) {
+TEST(ProcessTest, AnExitReapedElsewhereIsNotInvented) {
   const Handled ignored{SIGCHLD, SIG_IGN};
   auto child = Process::fork([] { return ::usleep(50'000), 7; });
   ASSERT_TRUE(child);
@@ -477,7 +477,7 @@ TEST(CommandTest, WaitsForItsStart) {
   EXPECT_TRUE(command->start()) << "a second start does nothing";
 }
 
-TEST(CommandTest, OneThatCannotBeRunSaysWhy) {
+TEST(CommandTest, ACommandThatCannotRunReportsWhy) {
   const auto started = [](const std::vector<std::string>& words, int (*prepare)()) {
     auto command = Command::fork(words, prepare);
     if (!command) return command.error();
@@ -503,7 +503,7 @@ TEST(CommandTest, OneThatEndedBeforeItsStartIsAnError) {
   EXPECT_EQ(command->process().wait(), SIGKILL);
 }
 
-TEST(CommandTest, AStartGoesOnAfterASignal) {
+TEST(CommandTest, AStartContinuesAfterASignal) {
   auto command = Command::fork({"/none/x"}, [] { return ::usleep(200'000), 0; });
   ASSERT_TRUE(command);
   alarms = 0;

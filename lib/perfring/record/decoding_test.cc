@@ -123,7 +123,7 @@ const SideBand& side_band(const Any& any) {
   return std::get<TextPoke>(any);
 }
 
-TEST(RecordSampleIdTest, IsRightBehindTheFieldsOfARecordThatIsTooLong) {
+TEST(RecordSampleIdTest, IsCorrectAfterTheFieldsOfATooLongRecord) {
   for (RecordBuilder builder : kTooLong) {
     builder.u64(1234).u32(3).u32(0);
     for (const std::size_t more : {0U, 8U, 40U}) {

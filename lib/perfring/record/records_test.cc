@@ -302,7 +302,7 @@ TEST(RecordDecodeTest, ASizeThatCannotBeIsMalformed) {
   }
 }
 
-TEST(RecordDecodeTest, BytesBehindTheRecordAreNotItsOwn) {
+TEST(RecordDecodeTest, BytesAfterTheRecordAreNotItsOwn) {
   std::vector<std::byte> record = RecordBuilder{PERF_RECORD_SWITCH}.u64(5).bytes();
   record.resize(record.size() + 8, std::byte{0xff});
   const DecodedRecord decoded{record, trailing(PERF_SAMPLE_TIME)};

@@ -86,7 +86,7 @@ TEST(RecordSampleTest, NamesTheFirstFieldThatDoesNotFit) {
   EXPECT_EQ((DecodedRecord{zeroes(at), sampling(all)}.malformed()), "");
 }
 
-TEST(RecordSampleTest, EachFieldAloneStandsBehindTheHeader) {
+TEST(RecordSampleTest, EachFieldAloneFollowsTheHeader) {
   for (const Part& part : parts()) {
     EXPECT_EQ((DecodedRecord{zeroes(part.size - 1), sampling(part.bit)}.malformed()), part.field);
     const DecodedRecord decoded{zeroes(part.size + 3), sampling(part.bit)};
@@ -238,7 +238,7 @@ TEST(RecordMisuseTest, AnIndexOutOfRangeEndsTheProgram) {
   EXPECT_DEATH(static_cast<void>(U64s{}[0]), "");
 }
 
-TEST(RecordMisuseTest, ViewsMadeByHandReadNothingBeyondTheirWords) {
+TEST(RecordMisuseTest, HandMadeViewsReadNothingBeyondTheirWords) {
   const std::array<std::uint64_t, 2> words{5, 6};
   const U64s two{reinterpret_cast<const std::byte*>(words.data()), words.size()};
   const Regs regs{PERF_SAMPLE_REGS_ABI_64, 0b1011, two};  // one register more than words

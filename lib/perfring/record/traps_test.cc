@@ -70,7 +70,7 @@ TEST(RecordTrapT1Test, SampleFieldsFollowKernelOrderNotBitOrder) {
   EXPECT_TRUE(s.rest().empty());
 }
 
-TEST(RecordTrapT2Test, RawHasAsManyBytesAsItsSizeSaysPaddingIncluded) {
+TEST(RecordTrapT2Test, RawHasTheBytesOfItsSizePaddingIncluded) {
   const DecodedRecord none{RecordBuilder{PERF_RECORD_SAMPLE}.u32(4).u32(0),
                            sampling(PERF_SAMPLE_RAW)};
   EXPECT_EQ(hex(none.as<Sample>().raw().value()), "00000000");

@@ -228,7 +228,7 @@ TEST(KernelRecordsTest, HeaderOverwrittenByPayloadEndsDrain) {
 }
 
 // The largest payload that arrives whole: header.size 65528.
-TEST(KernelRecordsTest, APayloadOf65516BytesArrivesWhole) {
+TEST(KernelRecordsTest, APayloadOf65516BytesArrivesIntact) {
   FakeRing fake{131072, 131072 - 65536};
   const std::vector<std::byte> payload = testing::payload(65516);
   fake.sample(payload);

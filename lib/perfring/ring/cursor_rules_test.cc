@@ -69,7 +69,7 @@ TEST(CursorS1Test, ARecordThatArrivesAfterALookWaitsForTheNext) {
   EXPECT_THAT(events(cursor), ElementsAre(CopiedEvent::sample(payload(12, 3))));
 }
 
-TEST(CursorS1Test, TheNextLookGoesOnBehindTheRecordsHandedOut) {
+TEST(CursorS1Test, TheNextLookContinuesAfterTheRecordsHandedOut) {
   FakeRing fake{kSize, kSize - 56};
   Cursor<> cursor = cursor_over(fake);
   for (unsigned i = 0; i < 6; ++i) {

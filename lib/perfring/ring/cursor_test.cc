@@ -95,7 +95,7 @@ TEST(CursorReleaseBytesTest, ReleasesBytesEvenIfNotHandedOut) {
   EXPECT_FALSE(cursor.next());
 }
 
-TEST(CursorReleaseBytesTest, FewerThanWereHandedOutLeaveTheOthersHeld) {
+TEST(CursorReleaseBytesTest, ReleasingFewerKeepsTheOthersHeld) {
   FakeRing fake{kCursorSize};
   for (unsigned i = 0; i < 3; ++i) fake.sample(payload(12, i));
   Cursor<> cursor = cursor_over(fake);

@@ -191,7 +191,7 @@ TEST(RingGearsTest, GuessesThatDoNotPayStayRareBesideOtherRecords) {
   EXPECT_LE(drain_counting(known).again + 5000, 10U);
 }
 
-TEST(RingGearsTest, GuessesThatPayAreMadeAgainAtOnce) {
+TEST(RingGearsTest, SuccessfulGuessesAreRepeatedAtOnce) {
   KnownRing known{1 << 20};
   for (const std::size_t run : {8U, 9U, 30U}) {
     known.restart(0);

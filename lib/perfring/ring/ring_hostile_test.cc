@@ -252,7 +252,7 @@ TEST(RingHostileTest, AHeadMoreThanTheRingBehindTheTailIsImpossible) {
   }
 }
 
-TEST(RingHostileTest, PositionsOffTheGridAreImpossible) {
+TEST(RingHostileTest, UnalignedPositionsAreImpossible) {
   for (const std::uint64_t off : {1U, 2U, 4U, 7U}) {
     FakeRing head{kHostileSize, 4096};
     head.sample(payload(12));
@@ -272,7 +272,7 @@ TEST(RingHostileTest, PositionsOffTheGridAreImpossible) {
   }
 }
 
-TEST(RingHostileTest, ABreakOnAMalformedEndsTheDrainBehindIt) {
+TEST(RingHostileTest, ABreakOnAMalformedEndsTheDrainAfterIt) {
   FakeRing fake{kHostileSize};
   fake.raw_record(77, 16, {}, 16);
   fake.sample(payload(12));

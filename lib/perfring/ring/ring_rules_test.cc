@@ -220,7 +220,7 @@ TEST(RingS5Test, ALostIsTheCountPastTheId) {
               ElementsAre(CopiedEvent::lost(0x0102'0304'0506'0708), CopiedEvent::lost(9)));
 }
 
-TEST(RingS5Test, ALostMayWrapBehindItsHeaderOrItsId) {
+TEST(RingS5Test, ALostMayWrapAfterItsHeaderOrItsId) {
   for (const std::uint64_t start : {kSize - 8, kSize - 16, kSize - 24}) {
     FakeRing fake{kSize, start};
     fake.lost(42);

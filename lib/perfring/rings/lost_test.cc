@@ -63,7 +63,7 @@ TEST_F(RingSetLostTest, WhatClosedEventsHaveLostStillCounts) {
   EXPECT_EQ(set.lost(), 321U);
 }
 
-TEST_F(RingSetLostTest, AnOverwritableRingSaysWhatItsPausesCost) {
+TEST_F(RingSetLostTest, AnOverwritableRingReportsWhatItsPausesCost) {
   auto ring = OverwritableRing::open(PerfEventArray::from_fd(map_fd_).value(), 0, 1).value();
   kernel_.lost = {{ring.fd(), 3}};
   EXPECT_EQ(ring.lost(), 3U);

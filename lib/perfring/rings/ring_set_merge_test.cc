@@ -126,7 +126,7 @@ TEST_F(RingSetMergeTest, ASlackOf0MergesWhatIsThere) {
   EXPECT_THAT(collected_.keys, SizeIs(3));
 }
 
-TEST_F(RingSetMergeTest, AMergeGoesOnAfterADrainOfTheSameRings) {
+TEST_F(RingSetMergeTest, AMergeContinuesAfterADrainOfTheSameRings) {
   RingSetOptions options = small();
   options.merge.slack = std::numeric_limits<std::uint64_t>::max();
   RingSet set = open(options);

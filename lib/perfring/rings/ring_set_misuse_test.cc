@@ -119,7 +119,7 @@ TEST_F(RingSetMisuseTest, MoveAssignmentToItselfChangesNothing) {
   EXPECT_THAT(collected_.keys, SizeIs(2));
 }
 
-TEST(RingsErrorMisuseTest, AnErrorMadeByHandMayNameNoCall) {
+TEST(RingsErrorMisuseTest, AHandMadeErrorMayNameNoCall) {
   const RingsError error{SyscallError{nullptr, "X", std::error_code{EIO, std::generic_category()}}};
   const std::string message = std::generic_category().message(EIO);
   EXPECT_EQ(error.message(), "`a system call` of X failed: " + message);

@@ -199,7 +199,7 @@ TEST_F(RingSetTest, FromACallbackEveryRoundIsNested) {
   EXPECT_THAT(calls(), IsEmpty()) << "nor does it wait for programs";
 }
 
-TEST_F(RingSetTest, ARoundEndsWhileTheKernelGoesOn) {
+TEST_F(RingSetTest, ARoundEndsWhileTheKernelKeepsWriting) {
   RingSet set = open();
   for (const bool fullest : {false, true}) {
     set.drain(collected_);

@@ -134,7 +134,7 @@ TEST_F(OpeningTest, ADescriptorOf0IsTakenAsAnEvent) {
   }
 }
 
-TEST_F(OpeningTest, ALackOfFilesNamesHowManyEventsWereAskedFor) {
+TEST_F(OpeningTest, ALackOfFilesNamesTheNumberOfRequestedEvents) {
   machine_.answer = [](const OpenArgs&) { return EMFILE; };
   const auto none = internal::open_all({.events = {kFaults}, .target = this_process()}, machine_,
                                        /*grouped=*/false, nullptr);
@@ -227,7 +227,7 @@ TEST_F(SamplerTest, ACommandThatCannotBeRunIsNamedWithTheReason) {
 }
 
 // Some daemons, and Python's subprocess in some versions, ignore SIGCHLD.
-TEST_F(SamplerTest, AnEndThatNobodySawIsNotSaidToBeGood) {
+TEST_F(SamplerTest, AnUnobservedExitIsNotReportedAsSuccess) {
   struct sigaction ignored{};
   ignored.sa_handler = SIG_IGN;
   struct sigaction before{};
@@ -240,7 +240,7 @@ TEST_F(SamplerTest, AnEndThatNobodySawIsNotSaidToBeGood) {
   EXPECT_TRUE(status || status.error() == std::errc::no_child_process);
 }
 
-TEST_F(SamplerTest, ASignalReachesTheChildOrNobody) {
+TEST_F(SamplerTest, ASignalReachesOnlyTheChild) {
   Sampler sampler = open(request(child({"sleep", "600"})));
   ASSERT_TRUE(sampler.signal_child(SIGTERM));
   while (!sampler.child_status()) ::usleep(1000);

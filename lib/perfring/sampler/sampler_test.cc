@@ -129,7 +129,7 @@ TEST_F(SamplerTest, ACallbackThatAsksForMoreGetsEachRecordOnce) {
 }
 
 // R10, T9: one bit of the attributes can cause several types of records.
-TEST_F(SamplerTest, RecordsThatWereNotAskedForAreLeftOut) {
+TEST_F(SamplerTest, UnrequestedRecordsAreLeftOut) {
   const auto delivered_with = [this](const Changes& which) {
     head_ = 0;
     Sampler sampler =

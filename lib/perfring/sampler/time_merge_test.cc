@@ -102,13 +102,13 @@ std::vector<std::size_t> handed_out(std::uint64_t offset) {
   return counts;
 }
 
-TEST(TimeMergeTest, ARoundHandsOutAllThatIsAhead) {
+TEST(TimeMergeTest, ARoundDeliversAllEventsAhead) {
   EXPECT_THAT(handed_out(0), ElementsAre(2000, 0, 0, 0, 0, 0));
   EXPECT_THAT(handed_out(kFarAhead), ElementsAre(2000, 0, 0, 0, 0, 0));
   EXPECT_THAT(handed_out(~std::uint64_t{0} - 2 * kStart), ElementsAre(2000, 0, 0, 0, 0, 0));
 }
 
-TEST(TimeMergeTest, WhatIsAheadComesInTheOrderOfItsTimes) {
+TEST(TimeMergeTest, EventsAheadComeInTheOrderOfTheirTimes) {
   TimedRings rings{3};
   rings.write(0, kStart + kFarAhead + 1);
   rings.write(0, kStart + kFarAhead + 4);
@@ -121,7 +121,7 @@ TEST(TimeMergeTest, WhatIsAheadComesInTheOrderOfItsTimes) {
                           MergedRecord{kStart - kMillisecond}));
 }
 
-TEST(TimeMergeTest, WhatIsAheadMakesNoOtherLate) {
+TEST(TimeMergeTest, AnEventAheadMakesNoOtherLate) {
   TimedRings rings{2};
   rings.write(0, kStart + 1);
   EXPECT_THAT(rings.round(kStart), ElementsAre(ahead(kStart + 1)));
@@ -157,7 +157,7 @@ TEST(TimeMergeTest, ATimeEqualToTheClockIsNotAheadOfIt) {
   EXPECT_THAT(rings.round(kStart + 100'001), ElementsAre(MergedRecord{kStart}));
 }
 
-TEST(TimeMergeTest, WhatIsAheadWaitsForTheRecordBeforeItAtMost) {
+TEST(TimeMergeTest, AnEventAheadWaitsOnlyForTheRecordBeforeIt) {
   TimedRings rings{2};
   rings.write(0, kStart);
   rings.write(0, kStart + kFarAhead);

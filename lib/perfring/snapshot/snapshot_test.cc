@@ -87,7 +87,7 @@ TEST_F(SnapshotsTest, ARecordThatIsOverwrittenInPartIsLeftOut) {
   EXPECT_EQ(numbers.back(), 45U);
 }
 
-TEST_F(SnapshotsTest, RecordsOfEverySizeAreWholeAtEveryPlace) {
+TEST_F(SnapshotsTest, RecordsOfEverySizeAreIntactAtEveryPlace) {
   for (std::size_t size = 24; size <= 200; size += 8) {
     Backward ring;
     for (std::uint64_t i = 1; i <= 600; ++i) {
@@ -114,7 +114,7 @@ TEST_F(SnapshotsTest, CountsBytesOverwrittenBetweenSnapshots) {
   EXPECT_EQ(last_.overwritten, 36 * 64U);
 }
 
-TEST_F(SnapshotsTest, AMovedHeadIsSeen) {
+TEST_F(SnapshotsTest, AMovedHeadIsNoticed) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   ring.write(1);
@@ -148,7 +148,7 @@ struct TracingMemory : HardwareMemory {
 };
 
 // V3 and V4: without the second fence, a processor may read data_head before the records.
-TEST_F(SnapshotsTest, DataHeadIsReadAgainBehindAFence) {
+TEST_F(SnapshotsTest, DataHeadIsReadAgainAfterAFence) {
   Backward ring;
   auto snapshots = Snapshots<TracingMemory>::over(ring.page(), ring.data()).value();
   for (std::uint64_t i = 1; i <= 4; ++i) ring.write(i);
@@ -303,7 +303,7 @@ TEST_F(SnapshotsTest, DeliversEventsOfEveryKind) {
   EXPECT_THAT(kinds, ElementsAre(2, 1, 0));
 }
 
-TEST_F(SnapshotsTest, ASizeThatIsNotBelievableEndsTheSnapshot) {
+TEST_F(SnapshotsTest, AnImpossibleSizeEndsTheSnapshot) {
   for (const unsigned size : {0U, 4U, 12U, 65528U}) {
     Backward ring;
     Snapshots snapshots = ring.snapshots();
@@ -316,7 +316,7 @@ TEST_F(SnapshotsTest, ASizeThatIsNotBelievableEndsTheSnapshot) {
   }
 }
 
-TEST_F(SnapshotsTest, AHeadThatIsNoPlaceIsMalformed) {
+TEST_F(SnapshotsTest, AnImpossibleHeadIsMalformed) {
   Backward ring;
   Snapshots snapshots = ring.snapshots();
   for (const std::uint64_t head : {std::uint64_t{0} - 12, std::uint64_t{0} - 8191}) {

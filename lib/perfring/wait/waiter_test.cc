@@ -51,7 +51,7 @@ Waiter waiter_of(std::chrono::nanoseconds longest_wait = 10s) {
   return Waiter::create(longest_wait).value();
 }
 
-TEST(WaiterTest, TheFirstWaitAfterAddSaysReport) {
+TEST(WaiterTest, TheFirstWaitAfterAddReturnsReport) {
   Waiter waiter = waiter_of();
   EXPECT_EQ(waiter.wait(), Woken::Report);
   EXPECT_EQ(waiter.wait(Clock::now() + 1ms), Woken::Timeout);
@@ -99,7 +99,7 @@ TEST(WaiterTest, LookAgainMergesWithPendingReport) {
 }
 
 // A clock of milliseconds would turn 300 us into 1 ms, or 0.
-TEST(WaiterTest, DeadlinesAreHeldToTheMicrosecond) {
+TEST(WaiterTest, DeadlinesAreKeptToTheMicrosecond) {
   for (const int pwait2_errno : {0, ENOSYS, EPERM}) {
     testing::FakeKernel kernel;
     kernel.pwait2_errno = pwait2_errno;

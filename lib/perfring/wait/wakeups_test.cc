@@ -66,7 +66,7 @@ TEST(WakeupChoiceTest, MoreThanOneRecordPerLatencyUsesTimer) {
   EXPECT_EQ(consumer.choice.wakeups(), kNone);
 }
 
-TEST(WakeupChoiceTest, ABurstIsSeenBeforeItsWindowEnds) {
+TEST(WakeupChoiceTest, ABurstIsDetectedBeforeItsWindowEnds) {
   WakeupConsumer consumer{1ms};
   consumer.look(3, 10us, 1);
   EXPECT_EQ(consumer.choice.wakeups(), kEach);
@@ -74,7 +74,7 @@ TEST(WakeupChoiceTest, ABurstIsSeenBeforeItsWindowEnds) {
   EXPECT_EQ(consumer.choice.wakeups(), kNone);
 }
 
-TEST(WakeupChoiceTest, ABurstAfterAQuietTimeIsSeen) {
+TEST(WakeupChoiceTest, ABurstAfterAQuietTimeIsDetected) {
   WakeupConsumer consumer{1ms};
   consumer.look(2, 1s, 1);
   EXPECT_EQ(consumer.look(1, 10us, 20), 1);

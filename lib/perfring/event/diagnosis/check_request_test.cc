@@ -165,7 +165,7 @@ TEST(CheckRequestTest, ReportsBadPageCountsOrTooManyFiles) {
 }
 
 // R25
-TEST(CheckRequestTest, ASoftwareEventThatIsAskedForTwiceIsNamed) {
+TEST(CheckRequestTest, ASoftwareEventRequestedTwiceIsNamed) {
   FakeSystem machine;
   machine.be_root();
   const auto fields_of = [&](const Event& first, const Event& second) {

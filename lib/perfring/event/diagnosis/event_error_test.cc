@@ -66,7 +66,7 @@ struct Member {
   const char* without_leader;  // if it is not
 };
 
-TEST(EventErrorTest, AMembersErrorSaysHowItDiffersFromTheLeader) {
+TEST(EventErrorTest, AMembersErrorNamesItsDifferenceFromTheLeader) {
   constexpr auto kNothing = [](OpenArgs&) {};
   constexpr auto kNoClock = [](OpenArgs& args) {
     args.attr.use_clockid = 0, args.attr.clockid = 0;
@@ -188,7 +188,7 @@ TEST(EventErrorTest, AFilterOfAnEventWithoutFieldsIsExplained) {
   }
 }
 
-TEST(EventErrorTest, TheKernelSaysHowLargeItsAttributesAre) {
+TEST(EventErrorTest, TheKernelReportsItsAttributeSize) {
   // The kernel has one field more than this build, and is asked for two.
   constexpr std::uint32_t known = sizeof(perf_event_attr) + 8;
   FakeSystem machine;
