@@ -90,11 +90,12 @@ class AnyRecord {
     const std::string first = text_of(memory.bytes());
     memory.place(bytes_);
     const std::string text = text_of(memory.bytes());
-    expect(first == text, "a record is another one elsewhere");
+    expect(first == text, "a record decodes differently at another address");
     const std::array<record::Layouts::Entry, 1> entries{{{id(), &layout_}}};
     if (const auto layouts = record::Layouts::over(entries)) {
       const std::string of_several = D::words(D::decode(memory.bytes(), *layouts));
-      expect(!is_one_of_several() || of_several == text, "a record of several events is another");
+      expect(!is_one_of_several() || of_several == text,
+             "a record decodes differently among several events");
     }
     return text;
   }
@@ -127,19 +128,19 @@ class AnyRecord {
           using T = std::remove_cvref_t<decltype(view)>;
           if constexpr (std::is_same_v<T, record::Malformed>) {
             const char* const field = D::field(view);
-            expect(field != nullptr && *field != '\0', "malformed, but nothing is");
-            expect(inside(view.bytes, bytes), "the bytes are others");
+            expect(field != nullptr && *field != '\0', "malformed without a field");
+            expect(inside(view.bytes, bytes), "the bytes are not the input's");
           } else {
             const Bytes own = D::bytes(view);
             expect(own.size() == view.header().size, "a size that is not the header's");
             expect(inside(own, bytes), "a record outside its bytes");
-            expect(inside(D::rest(view), own), "a rest outside the record");
+            expect(inside(D::rest(view), own), "trailing bytes outside the record");
           }
         },
         any);
     if (const auto* const sample = std::get_if<record::Sample>(&any)) look_at(*sample, bytes);
     const std::string text = D::words(any);
-    expect(!text.empty(), "a record without words");
+    expect(!text.empty(), "a record without text");
     return text;
   }
 

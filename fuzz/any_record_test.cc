@@ -137,8 +137,8 @@ TEST(AnyRecordTest, APartOutsideTheRecordIsFound) {
   EXPECT_DEATH(run<RawTooLong>(kRaw), "raw data outside");
   EXPECT_DEATH(run<AuxTooLong>(kAux), "AUX data outside");
   EXPECT_DEATH(run<StackTooLong>(kStack), "more of the stack than there is");
-  EXPECT_DEATH(run<RestTooLong>(kLonger), "a rest outside the record");
-  EXPECT_DEATH(run<RestTooEarly>(kLonger), "a rest outside the record");
+  EXPECT_DEATH(run<RestTooLong>(kLonger), "trailing bytes outside the record");
+  EXPECT_DEATH(run<RestTooEarly>(kLonger), "trailing bytes outside the record");
   EXPECT_DEATH(run<BytesTooLong>(kRaw), "a size that is not the header's");
   EXPECT_DEATH(run<BytesElsewhere>(kRaw), "a record outside its bytes");
 }
@@ -172,9 +172,9 @@ TEST(AnyRecordTest, AWrongMalformedIsFound) {
   run(cut);
   EXPECT_NE(AnyRecord<>{Input{cut}}.run().find("malformed"), std::string::npos);
   EXPECT_DEATH(run<IgnoresTheEnd>(cut), "a record outside its bytes");
-  EXPECT_DEATH(run<OthersBytes>(cut), "the bytes are others");
-  EXPECT_DEATH(run<NoField>(cut), "malformed, but nothing is");
-  EXPECT_DEATH(run<EmptyField>(cut), "malformed, but nothing is");
+  EXPECT_DEATH(run<OthersBytes>(cut), "the bytes are not the input's");
+  EXPECT_DEATH(run<NoField>(cut), "malformed without a field");
+  EXPECT_DEATH(run<EmptyField>(cut), "malformed without a field");
 }
 
 // Prints a text that depends on the record's address.
@@ -197,9 +197,10 @@ struct TakesTheFirstLayout : Decoder {
 };
 
 TEST(AnyRecordTest, OtherWordsForTheSameBytesAreFound) {
-  EXPECT_DEATH(run<SaysWhere>(kRaw), "a record is another one elsewhere");
-  EXPECT_DEATH(run<SaysNothing>(kRaw), "a record without words");
-  EXPECT_DEATH(run<TakesTheFirstLayout>(kNamed), "a record of several events is another");
+  EXPECT_DEATH(run<SaysWhere>(kRaw), "a record decodes differently at another address");
+  EXPECT_DEATH(run<SaysNothing>(kRaw), "a record without text");
+  EXPECT_DEATH(run<TakesTheFirstLayout>(kNamed),
+               "a record decodes differently among several events");
 }
 
 struct MarkersAreFrames : Decoder {

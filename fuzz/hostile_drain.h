@@ -153,7 +153,7 @@ class HostileDrain {
     end_ = place->end;
     if (const auto* sample = std::get_if<Sample>(&event)) {
       expect(place->kind == Kind::Sample, oracle::Invariant::intact,
-             "a Sample, but not to the reference");
+             "a Sample that the reference does not have");
       same(sample->head, sample->tail, *place);
     } else if (const auto* lost = std::get_if<Lost>(&event)) {
       expect(place->kind == Kind::Lost && lost->count == place->count, oracle::Invariant::intact,
@@ -161,7 +161,8 @@ class HostileDrain {
     } else {
       const auto& bad = std::get<Malformed>(event);
       expect(place->kind == Kind::Malformed && bad.defect == place->defect,
-             oracle::Invariant::intact, "a Malformed, but not to the reference, or another one");
+             oracle::Invariant::intact,
+             "a Malformed that the reference does not have, or a different one");
       same(bad.head, bad.tail, *place);
     }
   }

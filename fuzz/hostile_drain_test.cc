@@ -182,14 +182,14 @@ TEST(HostileDrainTest, AReadOutsideTheUnreadBytesIsAViolation) {
 TEST(HostileDrainTest, AnEventUnlikeTheReferencesIsAViolation) {
   EXPECT_DEATH(drain<MissesTheLast56Bytes>("run_of_equal_headers"), "an event was not delivered");
   EXPECT_DEATH((drain<MistakesType<PERF_RECORD_LOST, PERF_RECORD_SAMPLE>>("lost_with_sample_id")),
-               "a Sample, but not to the reference");
+               "a Sample that the reference does not have");
   EXPECT_DEATH((drain<MistakesType<PERF_RECORD_SAMPLE, PERF_RECORD_LOST>>("three_samples")),
                "a Lost that the reference does not have");
   EXPECT_DEATH((drain<Mistakes<std::uint64_t, 3, 4>>("lost_at_ring_end")),
                "a Lost that the reference does not have");
   EXPECT_DEATH((drain<MistakesType<PERF_RECORD_SAMPLE, 16>>("three_samples")),
-               "a Malformed, but not to the reference");
-  EXPECT_DEATH((drain<MistakesType<PERF_RECORD_LOST, 16>>("lost_too_short")), "or another one");
+               "a Malformed that the reference does not have");
+  EXPECT_DEATH((drain<MistakesType<PERF_RECORD_LOST, 16>>("lost_too_short")), "or a different one");
   EXPECT_DEATH((drain<Mistakes<std::uint32_t, 12, 8>>("three_samples")), "other sizes");
 }
 

@@ -33,7 +33,8 @@ std::optional<Answer> parse_tool(int argc, char** argv, ToolOptions& options) {
       "every invariant.",
       "script_tool"};
   app.add_option("file", options.file, "The script, - for stdin")->type_name("FILE")->required();
-  app.add_flag("--text", options.text, "Print the script that these bytes are to kernel_script");
+  app.add_flag("--text", options.text,
+               "Print the script that kernel_script reads from these bytes");
   app.add_flag("--bytes", options.bytes, "Print the bytes of a script")->excludes("--text");
   return parse(app, argc, argv);
 }

@@ -41,7 +41,7 @@ done
 # run.sh: a target's test fails for one bad input among many and names it, and this input can be run
 # alone. The target is the one with a planted fault; the bad input triggers the fault.
 run() { said=$(fuzz/run.sh //fuzz:planted_fault_run fuzz/planted_fault_bin fuzz/ring.dict "$@" 2>&1); }
-planted="violated: intact: a Sample, but not to the reference"
+planted="violated: intact: a Sample that the reference does not have"
 
 python3 -m zipfile -c "$folder/sound.zip" fuzz/hostile_ring_seeds/{empty,three_samples}
 python3 -m zipfile -c "$folder/planted.zip" fuzz/hostile_ring_seeds/{empty,raw_size_2_31,three_samples}

@@ -37,8 +37,8 @@ namespace perfring::fuzz {
 void script_text(std::string_view text) {
   const auto parsed = script::parse_script(text);
   if (!accepted(parsed)) return;
-  expect(!why_impossible(*parsed), "a script was accepted that cannot be run");
-  expect(script::parse_script(to_text(*parsed)) == *parsed, "a script is not read back");
+  expect(!why_impossible(*parsed), "an accepted script cannot be run");
+  expect(script::parse_script(to_text(*parsed)) == *parsed, "a script does not round-trip");
 }
 
 // Scenarios of the simulator: an accepted scenario is within the limits, and its printed text
@@ -53,7 +53,7 @@ void settings(std::string_view text) {
   // Turn "a=1 b=2" into lines.
   std::string again = simulator::difference(*parsed, {});
   for (char& c : again) c = c == ' ' ? '\n' : c == '=' ? ' ' : c;
-  expect(simulator::parse_settings(again, "again") == *parsed, "settings are not read back");
+  expect(simulator::parse_settings(again, "again") == *parsed, "settings do not round-trip");
   static_cast<void>(simulator::impossible(*parsed));
 }
 
@@ -64,18 +64,18 @@ void trace(std::string_view text) {
   if (!accepted(parsed)) return;
   std::string printed;
   for (const differential::KernelTrace& trace : *parsed) {
-    expect(trace.steps.size() == trace.script.steps.size(), "a step that shows nothing");
+    expect(trace.steps.size() == trace.script.steps.size(), "a step without an observation");
     expect(!why_impossible(trace.script) && !has_nested_steps(trace.script),
-           "a trace of no real kernel");
+           "a trace that no real kernel can produce");
     differential::RecordedReference recorded{trace};
     for (const script::Step& step : trace.script.steps) recorded.run(step);
     printed += to_text(trace);
   }
   const auto again = differential::parse_traces(printed);
-  expect(again.has_value(), "a trace is not read");
+  expect(again.has_value(), "a printed trace is refused");
   std::string printed_again;
   for (const differential::KernelTrace& trace : *again) printed_again += to_text(trace);
-  expect(printed_again == printed, "a trace is not read back");
+  expect(printed_again == printed, "a trace does not round-trip");
 }
 
 // Files of genuine records with their known fields: an accepted file, whatever its content, can be
@@ -88,9 +88,10 @@ void vectors(std::string_view text) {
     const auto json = record::decoded(vector);
     const std::string line = record::line_of(json);
     expect(line.find('\n') == line.size() - 1, "a record of several lines");
-    expect(Json::parse(line, nullptr, false) == json, "JSON that is not read back");
+    expect(Json::parse(line, nullptr, false) == json, "JSON that does not round-trip");
     const record::Comparison comparison = compare(vector, json);
-    expect(comparison.differences.size() <= comparison.compared, "more differs than is compared");
+    expect(comparison.differences.size() <= comparison.compared,
+           "more differences than comparisons");
   }
 }
 
@@ -100,15 +101,15 @@ void perf_data(std::string_view text) {
   if (!accepted(file)) return;
   std::uint64_t end = 0;
   file->for_each([&](const record::PerfData::Record& each) {
-    expect(each.at >= end && each.at <= text.size(), "a record before the one before it");
+    expect(each.at >= end && each.at <= text.size(), "a record before its predecessor");
     end = each.at + each.bytes.size();
-    expect(each.bytes.size() >= 8 && end <= text.size(), "a record that the file does not hold");
+    expect(each.bytes.size() >= 8 && end <= text.size(), "a record outside the file");
     expect(std::equal(each.bytes.begin(), each.bytes.end(),
                       reinterpret_cast<const std::byte*>(text.data()) + each.at),
            "bytes that are not the file's");
     const record::Any decoded = file->decoded(each);
     expect(file->event_of(decoded) <= file->events().size(), "an event that is not in the file");
-    expect(!record::to_string(decoded).empty(), "a record without words");
+    expect(!record::to_string(decoded).empty(), "a record without text");
     return true;
   });
 }
@@ -137,13 +138,13 @@ void tracepoint_format(std::string_view text) {
     if (!number && !words) continue;
     for (const std::size_t size : {std::size_t{0}, text.size() / 2, text.size()}) {
       const Bytes raw{bytes, size};
-      if (number) expect(!number->of(raw) || size >= 4, "a number that is not there");
+      if (number) expect(!number->of(raw) || size >= 4, "a number outside the record");
       if (!words) continue;
       const auto field = words->of(raw);
       expect(
           !field || field->empty() ||
               (field->data() >= text.data() && field->data() + field->size() <= text.data() + size),
-          "characters that are not the record's");
+          "text outside the record");
     }
   }
 }
@@ -196,7 +197,7 @@ void check_expected(const model::Litmus& litmus, const Json& stated) {
         expect(is(stated, fields.executions[i], *found->second.executions), "executions");
       }
     }
-    expect(any == (found != litmus.expected.end()), "an expectation that nobody has");
+    expect(any == (found != litmus.expected.end()), "an expectation that the file does not state");
     expect(litmus.not_expressible.contains(fields.model) == (null && !any), "null");
   }
 }
@@ -204,8 +205,8 @@ void check_expected(const model::Litmus& litmus, const Json& stated) {
 void check(const model::Litmus& litmus, const Json& stated) {
   const std::size_t threads = litmus.program.threads.size();
   expect(threads >= 1 && threads <= model::Program::kThreadsMax, "too many threads");
-  expect(litmus.text.threads.size() == threads, "operations of no thread");
-  expect(!litmus.race || litmus.expected.empty(), "outcomes where there is a race");
+  expect(litmus.text.threads.size() == threads, "operations without a thread");
+  expect(!litmus.race || litmus.expected.empty(), "outcomes of a program with a race");
   expect(is(stated, "unset_register", litmus.text.unset_register), "an unset register's value");
   check_expected(litmus, stated);
   for (const model::Location& location : litmus.program.locations) {

@@ -55,7 +55,7 @@ class Arguments {
 template <class Options>
 const Options* options_of(const std::variant<Options, Answer>& parsed) {
   if (const auto* const answer = std::get_if<Answer>(&parsed)) {
-    expect(!answer->text.empty(), "an answer without words");
+    expect(!answer->text.empty(), "a result without text");
   }
   return std::get_if<Options>(&parsed);
 }
@@ -115,7 +115,7 @@ void sim_options(std::string_view text) {
   }
   const auto plan = cli::plan_of(*sim);
   if (!accepted(plan)) return;
-  expect(simulator::impossible(plan->plan.settings).empty(), "a plan that cannot be");
+  expect(simulator::impossible(plan->plan.settings).empty(), "an impossible plan");
   expect(!cli::replay_line(*plan, plan->plan).empty(), "a plan without a replay line");
 }
 

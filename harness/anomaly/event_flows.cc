@@ -146,7 +146,7 @@ std::expected<int, std::string> ending_of(Sampler& sampler,
     if (*status) return **status;
     return std::unexpected("wait of the child: " + status->error().message());
   }
-  return std::unexpected("the child has not ended within a minute");
+  return std::unexpected("the child did not end within a minute");
 }
 
 // The child's execve() is one record.
@@ -178,7 +178,7 @@ Prepared children(std::span<const std::string>) {
     if (refused) {
       // If its own exec fails with ENOEXEC, execvp(3) runs the file with a shell.
       while (!refused->child_status()) std::this_thread::sleep_for(milliseconds{1});
-      return std::unexpected("the command, a program that is not there, was run");
+      return std::unexpected("a command that does not exist was run");
     }
     {
       auto never_started =
@@ -187,7 +187,7 @@ Prepared children(std::span<const std::string>) {
     auto group = Group::open({.events = {clock}, .target = event::child({"true"})});
     if (!group) return failure(group.error());
     for (const auto end = Clock::now() + std::chrono::minutes{1}; !group->child_status();) {
-      if (Clock::now() >= end) return std::unexpected("the child has not ended within a minute");
+      if (Clock::now() >= end) return std::unexpected("the child did not end within a minute");
       std::this_thread::sleep_for(milliseconds{1});
     }
     const auto counts = group->read();
@@ -212,7 +212,7 @@ Prepared uprobe(std::span<const std::string> arguments) {
     if (!status) return std::unexpected(status.error());
     sampler->flush(each);
     // The child calls nothing if its file is cut, or if a shell runs it.
-    if (*status != 0) return std::unexpected("the command " + copy + " has not ended well");
+    if (*status != 0) return std::unexpected("the command " + copy + " failed");
     const std::uint64_t attempted = 5;
     return Account{attempted, hits,
                    std::min(attempted - std::min(attempted, hits), sampler->lost())};

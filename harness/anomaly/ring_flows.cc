@@ -185,7 +185,7 @@ Prepared wait(std::span<const std::string>) {
     }
     waiter->stop();
     if (waiter->wait() != Woken::Stop)
-      return std::unexpected("a wait after stop() did not say Stop");
+      return std::unexpected("a wait after stop() did not return Stop");
     buffer->for_each(Tally{account});
     account.attempted = out->attempted;
     return account;

@@ -118,9 +118,9 @@ ProcessResult PerfringTest::interrupt_when_created(const std::vector<std::string
 void SupervisedTest::SetUp() {
   PerfringTest::SetUp();
 #ifndef __x86_64__
-  GTEST_SKIP() << "the supervisor knows x86-64 only";
+  GTEST_SKIP() << "the supervisor supports only x86-64";
 #endif
-  if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer makes system calls of its own";
 }
 
 std::string SupervisedTest::subject(const char* variable) {

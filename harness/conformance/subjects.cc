@@ -232,7 +232,7 @@ Cell run_fault(std::string_view name, const Vector& vector) {
   if (found == planted().end()) throw std::logic_error{"no fault " + std::string{name}};
   if (!raw_alone(vector)) {
     Cell cell;
-    cell.worsen(Outcome::NotRun, "the planted consumers take only RAW");
+    cell.worsen(Outcome::NotRun, "the planted consumers support only RAW");
     cell.unsupported = true;
     return cell;
   }

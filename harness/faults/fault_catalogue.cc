@@ -245,7 +245,7 @@ std::string in_words(const Expected& expected) {
   if (std::holds_alternative<DataRace>(expected)) return "data race";
   if (const auto* const differs = std::get_if<Differs>(&expected)) return differs->in;
   if (std::holds_alternative<Holds>(expected)) return "holds";
-  return std::string{"not seen: "} + to_string(std::get<Reason>(expected));
+  return std::string{"undetectable: "} + to_string(std::get<Reason>(expected));
 }
 
 Expected by_fuzzing(const Fault& fault) {

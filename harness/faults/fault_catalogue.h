@@ -132,8 +132,8 @@ Expected by_fuzzing(const Fault& fault);
 // in judge.h; or why no case shows the fault (conformance_test.cc).
 using Conforms = std::variant<const char*, Reason>;
 Conforms by_conformance(const Fault& fault);
-// Returns text: "intact", "no_loss or intact", "data race", "data_head", "holds", "not seen: in
-// order".
+// Returns text: "intact", "no_loss or intact", "data race", "data_head", "holds",
+// "undetectable: in order".
 std::string in_words(const Expected& expected);
 // Returns the property that finds the fault: "DeliveryTest.FindsAKernelThatIgnoresTail"; or "(in
 // order)".

@@ -99,9 +99,9 @@ TEST_F(ConformCommandTest, AConsumerThatIsWrongIsNamedCaseByCase) {
 // Runs each fault as a program, in cases that show it.
 TEST_F(ConformCommandTest, FaultyProgramFailsAsCataloguePredicts) {
 #ifndef __x86_64__
-  GTEST_SKIP() << "the supervisor knows x86-64 only";
+  GTEST_SKIP() << "the supervisor supports only x86-64";
 #endif
-  if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer makes system calls of its own";
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string fault : {"forgets_lost", "drops_last_event", "delivers_twice",
                                   "never_commits", "trusts_record_sizes"}) {

@@ -22,7 +22,7 @@ CLI::App& declare_command(CLI::App& app, ConformOptions& options) {
       "  perfring conform -- ./consumer {pages}   an unmodified program, on a simulated kernel\n"
       "                                           or, with --live, on this machine's own\n"
       "{pages} in its arguments is replaced by the number of pages of the case's ring.\n"
-      "docs/conformance.md says how to write an adapter, and what a program must print.");
+      "docs/conformance.md explains how to write an adapter, and what a program must print.");
   const CLI::Option* const adapter = conform.add_option(
       "--adapter", options.adapter, "A shell command, run as COMMAND FILE PAGES SAMPLE_TYPE");
   const CLI::Option* const fault = conform.add_option(

@@ -170,9 +170,9 @@ class ConformLiveTest : public PerfringTest {
  protected:
   void SetUp() override {
 #ifndef __x86_64__
-    GTEST_SKIP() << "the supervisor knows x86-64 only";
+    GTEST_SKIP() << "the supervisor supports only x86-64";
 #endif
-    if (kSanitized) GTEST_SKIP() << "a sanitizer's own calls are not those of a subject";
+    if (kSanitized) GTEST_SKIP() << "a sanitizer makes system calls of its own";
     if (live::require_live_kernel()) PerfringTest::SetUp();
   }
   ProcessResult conform(std::vector<std::string> arguments) {

@@ -44,7 +44,7 @@ FoundFault look_for_fault(const faults::Fault& fault, faults::Harness harness);
 // Returns the reason if this build cannot run the fault in that harness, otherwise "".
 std::string not_run_because(const faults::Fault& fault, faults::Harness harness);
 
-enum class CellVerdict { Found, Holds, NotSeen, NotPlanted, Missed, FoundOtherwise, NotRun };
+enum class CellVerdict { Found, Holds, Undetectable, NotPlanted, Missed, FoundOtherwise, NotRun };
 const char* to_string(CellVerdict verdict);
 
 // The result of one fault in one harness.

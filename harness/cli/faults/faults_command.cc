@@ -139,8 +139,8 @@ const char* to_string(CellVerdict verdict) {
       return "found";
     case CellVerdict::Holds:
       return "holds, as it should";
-    case CellVerdict::NotSeen:
-      return "cannot be seen";
+    case CellVerdict::Undetectable:
+      return "undetectable";
     case CellVerdict::NotPlanted:
       return "not planted";
     case CellVerdict::Missed:
@@ -156,11 +156,11 @@ const char* to_string(CellVerdict verdict) {
 CellVerdict judge(const faults::Expected& expected, const FoundFault& found) {
   const auto* const reason = std::get_if<faults::Reason>(&expected);
   if (reason != nullptr && *reason == faults::Reason::RaceByChance && found.as == "data race") {
-    return CellVerdict::NotSeen;
+    return CellVerdict::Undetectable;
   }
   if (found.as.empty()) {
     if (std::holds_alternative<faults::Holds>(expected)) return CellVerdict::Holds;
-    return is_found(expected) ? CellVerdict::Missed : CellVerdict::NotSeen;
+    return is_found(expected) ? CellVerdict::Missed : CellVerdict::Undetectable;
   }
   const auto* const some = std::get_if<faults::OneOf>(&expected);
   const bool as_expected =

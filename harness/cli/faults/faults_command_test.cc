@@ -36,7 +36,7 @@ TEST(FaultVerdictTest, UndetectedFaultIsMissedUnlessInvisible) {
   EXPECT_EQ(judge(kSome, {}), CellVerdict::Missed);
   EXPECT_EQ(judge(DataRace{}, {}), CellVerdict::Missed);
   EXPECT_EQ(judge(Differs{"bytes"}, {}), CellVerdict::Missed);
-  EXPECT_EQ(judge(Reason::InOrder, {}), CellVerdict::NotSeen);
+  EXPECT_EQ(judge(Reason::InOrder, {}), CellVerdict::Undetectable);
 }
 
 TEST(FaultVerdictTest, AFaultIsFoundAsItsInvariantOnly) {
@@ -56,9 +56,9 @@ TEST(FaultVerdictTest, AFaultIsFoundAsItsInvariantOnly) {
   EXPECT_EQ(judge(Differs{"bytes"}, {"data_head", ""}), CellVerdict::FoundOtherwise);
 }
 
-TEST(FaultVerdictTest, AFaultThatCannotBeSeenMustNotBeFound) {
+TEST(FaultVerdictTest, AnUndetectableFaultMustNotBeFound) {
   EXPECT_EQ(judge(Reason::InOrder, {"intact", ""}), CellVerdict::FoundOtherwise);
-  EXPECT_EQ(judge(Reason::RaceByChance, {"data race", ""}), CellVerdict::NotSeen);
+  EXPECT_EQ(judge(Reason::RaceByChance, {"data race", ""}), CellVerdict::Undetectable);
   EXPECT_EQ(judge(Reason::InOrder, {kSanitizerReport, ""}), CellVerdict::FoundOtherwise);
 }
 
@@ -96,7 +96,7 @@ TEST(FaultVerdictTest, OneWrongCellMeansViolation) {
   };
   const FaultCell found = cell_of(CellVerdict::Found);
   const FaultCell not_run = cell_of(CellVerdict::NotRun);
-  EXPECT_EQ(verdict({found, cell_of(CellVerdict::NotSeen), not_run}, false), Verdict::Holds);
+  EXPECT_EQ(verdict({found, cell_of(CellVerdict::Undetectable), not_run}, false), Verdict::Holds);
   EXPECT_EQ(verdict({cell_of(CellVerdict::Holds), not_run}, false), Verdict::Holds);
   EXPECT_EQ(verdict({cell_of(CellVerdict::NotPlanted), not_run}, false), Verdict::NotShown);
   EXPECT_EQ(verdict({found, cell_of(CellVerdict::Missed)}, false), Verdict::Violated);
@@ -110,7 +110,7 @@ ProcessResult run(const std::string& arguments) {
   return run_line("faults " + arguments);
 }
 
-TEST(FaultsCommandTest, AFaultIsFoundOrCannotBeSeenForAReason) {
+TEST(FaultsCommandTest, AFaultIsFoundOrUndetectableForAReason) {
   const ProcessResult ended = run("no_smp_wmb tail_too_low --harness scripts");
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("tail_honest"), HasSubstr("(in order): one thread"),
@@ -142,7 +142,7 @@ TEST(FaultsCommandTest, AKernelsFaultDiffersFromTheRecordedKernel) {
   }
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   ASSERT_EQ(json["cells"].size(), 3U);
-  EXPECT_EQ(json["cells"][0]["verdict"], "cannot be seen");
+  EXPECT_EQ(json["cells"][0]["verdict"], "undetectable");
   EXPECT_EQ(json["cells"][1]["found_as"], "result");
   EXPECT_THAT(json["cells"][1]["message"].get<std::string>(),
               HasSubstr("trace one_byte_free, step 3: the kernel: result -28, "));

@@ -48,7 +48,7 @@ std::string in_the_table(const FaultCell& cell) {
       return cell.found.as;
     case CellVerdict::Holds:
       return "holds, as it should";
-    case CellVerdict::NotSeen:
+    case CellVerdict::Undetectable:
     case CellVerdict::NotPlanted:
       return fmt::format("({})", to_string(std::get<Reason>(cell.expected())));
     case CellVerdict::Missed:
@@ -65,7 +65,7 @@ std::set<Reason> reasons_in(const std::vector<FaultCell>& cells) {
   std::set<Reason> reasons;
   for (const FaultCell& cell : cells) {
     const bool reasoned =
-        cell.verdict == CellVerdict::NotSeen || cell.verdict == CellVerdict::NotPlanted;
+        cell.verdict == CellVerdict::Undetectable || cell.verdict == CellVerdict::NotPlanted;
     if (reasoned) reasons.insert(std::get<Reason>(cell.expected()));
   }
   return reasons;
@@ -145,7 +145,7 @@ std::string faults_table(const std::vector<FaultCell>& cells, const Conclusion& 
              "Found {}, held as expected {}, undetectable {}, not planted {}, not run {}. {}\n",
              counted(count(cells, CellVerdict::Found), "time"),
              counted(count(cells, CellVerdict::Holds), "time"),
-             counted(count(cells, CellVerdict::NotSeen), "time"),
+             counted(count(cells, CellVerdict::Undetectable), "time"),
              counted(count(cells, CellVerdict::NotPlanted), "time"),
              counted(count(cells, CellVerdict::NotRun), "time"),
              sentence(conclusion, "All match the catalogue"));

@@ -11,8 +11,8 @@ namespace perfring::cli {
 CLI::App& declare_command(CLI::App& app, EventsOptions& options) {
   CLI::App& events = *app.add_subcommand(
       "events",
-      "Lists the events of the kernel, of the processor, of sysfs's PMUs and of tracefs. Says\n"
-      "which of them this user can open here, and why the others cannot be opened.");
+      "Lists the events of the kernel, of the processor, of sysfs's PMUs and of tracefs, which\n"
+      "of them this user can open here, and why the others cannot be opened.");
   events.add_option("PATTERN", options.pattern,
                     "Only names that contain or match PATTERN; * and ? as in a shell [all]");
   events.add_flag("--json", options.json, "Print a JSON object for each event, one per line");

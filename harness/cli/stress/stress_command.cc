@@ -122,7 +122,7 @@ void on_alarm(int) {
   std::timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   if (now.tv_sec < deadline) return;
-  constexpr const char kText[] = "VIOLATED bounded: the run does not end\n";
+  constexpr const char kText[] = "VIOLATED bounded: the run did not end\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText, sizeof(kText) - 1);
   ::_exit(kViolated);
 }

@@ -97,7 +97,7 @@ MapAnswer EmulatedCalls::map(pid_t thread, const MapCall& call) {
     return MapAnswer{.error = EINVAL};
   };
   if (call.length % 4096 != 0 || !std::has_single_bit(pages)) {
-    return refused("it must have a control page and a power of two of data pages");
+    return refused("it must have a control page and a power of two data pages");
   }
   if ((call.flags & MAP_SHARED) == 0 || call.offset != 0 || call.length > kRingMax) {
     return refused("it must be shared, from offset 0, and of at most 64 MiB");

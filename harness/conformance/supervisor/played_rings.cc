@@ -218,7 +218,7 @@ void PlayedRings::enter(std::uint64_t key, ProgramEvent& event) {
   const bool is_played = std::ranges::any_of(
       played_, [&](const PlayedRing& each) { return each.cpu == key && each.event != &event; });
   if (is_played && (turns_ != 0 || has_registered_)) {
-    misuse_ = fmt::format("it entered another event at key {} of its map meanwhile", key);
+    misuse_ = fmt::format("it put another event at key {} of its map during the case", key);
   } else if (is_played) {
     producer_.reset();
   }
