@@ -426,7 +426,7 @@ def parser_seeds(parser):
 
 
 def seeds_of(target):
-    made = {
+    generators = {
         "hostile_ring": lambda: SOUND | HOSTILE,
         "merge": merge_seeds,
         "planted_fault": lambda: {name: SOUND[name] for name in PLANTED_FAULT},
@@ -436,8 +436,8 @@ def seeds_of(target):
         "parsers/elf": lambda: {"symbol": elf()},
         "parsers/perf_data": lambda: {"file": perf_data(), "pipe": perf_data(piped=True)},
     }
-    if target in made:
-        return made[target]()
+    if target in generators:
+        return generators[target]()
     return parser_seeds(target.removeprefix("parsers/")) if target.startswith("parsers/") else {}
 
 

@@ -25,8 +25,8 @@ mkdir "$folder/fuzz" "$folder/seeds"
 cp fuzz/seeds.py "$folder/fuzz"
 refuses() { # MESSAGE TARGET TEXT: in place of scripts.txt
   printf "$3" >"$folder/fuzz/scripts.txt"
-  said=$("$folder/fuzz/seeds.py" "$2" "$folder/seeds" 2>&1) && fail "not refused: $3"
-  [ "$said" = "fuzz/seeds.py: $1" ] || fail "refusing $3, it said: $said"
+  output=$("$folder/fuzz/seeds.py" "$2" "$folder/seeds" 2>&1) && fail "not refused: $3"
+  [ "$output" = "fuzz/seeds.py: $1" ] || fail "refusing $3, its output: $output"
 }
 good='=== a\noutput 1\n'
 refuses 'there are no seeds of nothing' nothing "$good"
@@ -40,26 +40,26 @@ done
 
 # run.sh: a target's test fails for one bad input among many and names it, and this input can be run
 # alone. The target is the one with a planted fault; the bad input triggers the fault.
-run() { said=$(fuzz/run.sh //fuzz:planted_fault_run fuzz/planted_fault_bin fuzz/ring.dict "$@" 2>&1); }
+run() { output=$(fuzz/run.sh //fuzz:planted_fault_run fuzz/planted_fault_bin fuzz/ring.dict "$@" 2>&1); }
 planted="violated: intact: a Sample that the reference does not have"
 
 python3 -m zipfile -c "$folder/sound.zip" fuzz/hostile_ring_seeds/{empty,three_samples}
 python3 -m zipfile -c "$folder/planted.zip" fuzz/hostile_ring_seeds/{empty,raw_size_2_31,three_samples}
-run fuzz/hostile_ring_seeds/breaks_once "$folder/sound.zip" -- --replay || fail "sound inputs: $said"
+run fuzz/hostile_ring_seeds/breaks_once "$folder/sound.zip" -- --replay || fail "sound inputs: $output"
 for name in breaks_once empty three_samples; do
-  [[ $said == *"Running: ./$name"* ]] || fail "$name is not replayed: $said"
+  [[ $output == *"Running: ./$name"* ]] || fail "$name is not replayed: $output"
 done
-run fuzz/hostile_ring_seeds/breaks_once "$folder/planted.zip" -- --replay && fail "the planted bug: $said"
-[[ $said == *"$planted"* ]] || fail "the planted bug is not named: $said"
-[[ $said == *"Replay: bazel run //fuzz:planted_fault_run -- raw_size_2_31" ]] || fail "the input is not named: $said"
-run fuzz/hostile_ring_seeds -- --replay && fail "the planted bug, in a folder: $said"
-[[ $said == *"Replay: bazel run //fuzz:planted_fault_run -- raw_size_2_31" ]] || fail "the input in a folder is not named: $said"
-run "$folder/planted.zip" -- raw_size_2_31 && fail "the input alone: $said"
-[[ $said == *"$planted"* ]] || fail "the input alone is not what is run: $said"
-run "$folder/planted.zip" -- three_samples || fail "another input alone: $said"
-[[ $said != *raw_size_2_31* ]] || fail "another input is not alone: $said"
-run fuzz/hostile_ring_seeds/empty "$folder/sound.zip" -- --replay && fail "two of one name: $said"
-[[ $said == *"two inputs have the same name" ]] || fail "two of one name are not told apart: $said"
+run fuzz/hostile_ring_seeds/breaks_once "$folder/planted.zip" -- --replay && fail "the planted bug: $output"
+[[ $output == *"$planted"* ]] || fail "the planted bug is not named: $output"
+[[ $output == *"Replay: bazel run //fuzz:planted_fault_run -- raw_size_2_31" ]] || fail "the input is not named: $output"
+run fuzz/hostile_ring_seeds -- --replay && fail "the planted bug, in a folder: $output"
+[[ $output == *"Replay: bazel run //fuzz:planted_fault_run -- raw_size_2_31" ]] || fail "the input in a folder is not named: $output"
+run "$folder/planted.zip" -- raw_size_2_31 && fail "the input alone: $output"
+[[ $output == *"$planted"* ]] || fail "the input alone is not what is run: $output"
+run "$folder/planted.zip" -- three_samples || fail "another input alone: $output"
+[[ $output != *raw_size_2_31* ]] || fail "another input is not alone: $output"
+run fuzz/hostile_ring_seeds/empty "$folder/sound.zip" -- --replay && fail "two of one name: $output"
+[[ $output == *"two inputs have the same name" ]] || fail "two of one name are not told apart: $output"
 
 # script_tool prints, edits and replays each seed of kernel_script, and refuses a text that is not a
 # script.
@@ -68,12 +68,12 @@ tool() { ${PERFRING_RUN_UNDER-} "$workspace/fuzz/script_tool" "$@"; }
 cd "$folder" || exit 1
 
 expect() { # STATUS TEXT OPTION...
-  local status=$1 text=$2 said
+  local status=$1 text=$2 output
   shift 2
-  said=$(tool "$@" 2>&1)
+  output=$(tool "$@" 2>&1)
   local ended=$?
-  [ $ended -eq "$status" ] && [[ $said == *"$text"* ]] ||
-    fail "$* ended with $ended: $said"
+  [ $ended -eq "$status" ] && [[ $output == *"$text"* ]] ||
+    fail "$* ended with $ended: $output"
 }
 for seed in "$workspace"/fuzz/kernel_script_seeds/*; do
   tool --text "$seed" >script

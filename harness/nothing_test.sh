@@ -63,12 +63,12 @@ catalogue() { # GREEN [AFTER]: writes the catalogue; GREEN: the listed cases
   printf 'tests = ["//unit:unit_test"]\n[unit.green]\n"It says why." = [%s]\n' "$1"
 } >ci/nothing.toml
 expect() { # STATUS REGEX ARGUMENT...: checks the exit code and output of ci/run nothing
-  local status=$1 regex=$2 said
+  local status=$1 regex=$2 output
   shift 2
-  said=$(ci/run nothing "$@" 2>&1)
+  output=$(ci/run nothing "$@" 2>&1)
   local ended=$?
-  [ $ended -eq "$status" ] || fail "ci/run nothing $* ended with $ended: $said"
-  grep -qE "$regex" <<<"$said" || fail "ci/run nothing $*: not /$regex/: $said"
+  [ $ended -eq "$status" ] || fail "ci/run nothing $* ended with $ended: $output"
+  grep -qE "$regex" <<<"$output" || fail "ci/run nothing $*: not /$regex/: $output"
 }
 
 all='"UnitTest.Loops", "UnitTest.Typed", "All/UnitTest.Each/0"'

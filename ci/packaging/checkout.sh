@@ -26,20 +26,20 @@ export HOME=$folder CMAKE_BUILD_PARALLEL_LEVEL=2
 
 # succeeds COMMAND...: ends the test if the command fails, because the rest depends on it.
 succeeds() {
-  "$@" >"$folder/said" 2>&1 && return
+  "$@" >"$folder/output" 2>&1 && return
   echo "FAILED: $* ended with $?:"
-  tail -n 40 "$folder/said"
+  tail -n 40 "$folder/output"
   exit 1
 }
-# says STATUS REGEX COMMAND...: checks the exit code (0, or 1 for any other), and that the output
-# matches.
-says() {
+# check_output STATUS REGEX COMMAND...: checks the exit code (0, or 1 for any other), and that the
+# output matches.
+check_output() {
   local status=$1 regex=$2 ended=0
   shift 2
-  "$@" >"$folder/said" 2>&1 || ended=1
+  "$@" >"$folder/output" 2>&1 || ended=1
   # Join the lines, because CMake breaks long ones.
-  [ $ended -eq "$status" ] && tr -s ' \n' '  ' <"$folder/said" | grep -qE -- "$regex" && return
-  fail "$*: ended with $ended in place of $status, or does not say /$regex/: $(tail -n 20 "$folder/said")"
+  [ $ended -eq "$status" ] && tr -s ' \n' '  ' <"$folder/output" | grep -qE -- "$regex" && return
+  fail "$*: ended with $ended in place of $status, or its output does not match /$regex/: $(tail -n 20 "$folder/output")"
 }
 # shellcheck disable=SC2034 # the tests that source this file use it
 version=$(sed -nE 's/^#define PERFRING_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)$/\2/p' lib/perfring/version.h | paste -sd .)

@@ -36,19 +36,19 @@ configure() {
 for standard in '' -DCMAKE_CXX_STANDARD=17; do # the targets raise the standard to theirs
   succeeds configure "${version%.*} CONFIG REQUIRED COMPONENTS ring perfring" $standard
   succeeds cmake --build consumer_build
-  says 0 "perfring $version asked for: fcntl.* of map fd -1" consumer_build/consumer
-  says 0 'drained as C\+\+ 202002' consumer_build/ring_consumer
+  check_output 0 "perfring $version asked for: fcntl.* of map fd -1" consumer_build/consumer
+  check_output 0 'drained as C\+\+ 202002' consumer_build/ring_consumer
 done
-says 1 "version \"99\".*version: $version" configure "99 CONFIG REQUIRED"
-says 1 "version \"0.0.1\".*version: $version" configure "0.0.1 CONFIG REQUIRED" # another API
-says 1 "no component 'records'" configure "CONFIG REQUIRED COMPONENTS records"
+check_output 1 "version \"99\".*version: $version" configure "99 CONFIG REQUIRED"
+check_output 1 "version \"0.0.1\".*version: $version" configure "0.0.1 CONFIG REQUIRED" # another API
+check_output 1 "no component 'records'" configure "CONFIG REQUIRED COMPONENTS records"
 
 export PKG_CONFIG_PATH=$libdir/pkgconfig
-says 0 "^$version $" pkg-config --modversion perfring
-says 1 "newer|>= 99" pkg-config --print-errors --exists 'perfring >= 99'
+check_output 0 "^$version $" pkg-config --modversion perfring
+check_output 1 "newer|>= 99" pkg-config --print-errors --exists 'perfring >= 99'
 # shellcheck disable=SC2046  # several arguments
 succeeds g++ -std=c++2b ci/packaging/consumer/consumer.cc -o by_pkg_config $(pkg-config --cflags --libs perfring)
-says 0 "perfring $version asked for" ./by_pkg_config
+check_output 0 "perfring $version asked for" ./by_pkg_config
 case $kind in
   shared)
     readelf -d by_pkg_config | grep -q "NEEDED.*\[$library\]" || fail "$library is not what is linked"

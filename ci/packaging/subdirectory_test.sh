@@ -28,12 +28,12 @@ for standard in 17 20; do # the other project's standard
 done
 succeeds configure 'add_subdirectory(../tree perfring)'
 succeeds cmake --build build
-says 0 "perfring $version asked for: fcntl.* of map fd -1" build/consumer
-says 0 'drained as C\+\+ 202002' build/ring_consumer
+check_output 0 "perfring $version asked for: fcntl.* of map fd -1" build/consumer
+check_output 0 'drained as C\+\+ 202002' build/ring_consumer
 # The other project installs only its own files, and runs only its own tests.
 succeeds cmake --install build --prefix "$folder/installed"
 [ ! -e installed ] || fail "installed were $(find installed)"
-says 0 'No tests were found' ctest --test-dir build
+check_output 0 'No tests were found' ctest --test-dir build
 succeeds configure 'include(FetchContent)' \
   'FetchContent_Declare(perfring SOURCE_DIR ${CMAKE_CURRENT_SOURCE_DIR}/../tree)' \
   'FetchContent_MakeAvailable(perfring)' -- -DFETCHCONTENT_FULLY_DISCONNECTED=ON
@@ -49,7 +49,7 @@ tree() {
   rm -rf tree_build
   cmake -S tree -B tree_build "$@"
 }
-says 1 'needs std::expected, as g\+\+ 12.*-DPERFRING_RING_ONLY=ON' tree -DCMAKE_CXX_COMPILER="$folder/old"
+check_output 1 'needs std::expected, as g\+\+ 12.*-DPERFRING_RING_ONLY=ON' tree -DCMAKE_CXX_COMPILER="$folder/old"
 succeeds tree -DCMAKE_CXX_COMPILER="$folder/old" -DPERFRING_RING_ONLY=ON
 succeeds cmake --build tree_build
 succeeds cmake --install tree_build --prefix "$folder/ring_only"
@@ -57,10 +57,10 @@ succeeds cmake --install tree_build --prefix "$folder/ring_only"
 succeeds configure 'find_package(perfring CONFIG REQUIRED COMPONENTS ring)' -- \
   -DCMAKE_PREFIX_PATH="$folder/ring_only" -DCMAKE_CXX_COMPILER="$folder/old"
 succeeds cmake --build build
-says 1 "no component 'perfring'" configure 'find_package(perfring CONFIG REQUIRED COMPONENTS perfring)' -- \
+check_output 1 "no component 'perfring'" configure 'find_package(perfring CONFIG REQUIRED COMPONENTS perfring)' -- \
   -DCMAKE_PREFIX_PATH="$folder/ring_only"
-says 1 'needs GoogleTest' tree -DPERFRING_BUILD_TESTS=ON -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON
-says 1 'PERFRING_BUILD_TESTS needs the library' tree -DPERFRING_BUILD_TESTS=ON -DPERFRING_RING_ONLY=ON
+check_output 1 'needs GoogleTest' tree -DPERFRING_BUILD_TESTS=ON -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON
+check_output 1 'PERFRING_BUILD_TESTS needs the library' tree -DPERFRING_BUILD_TESTS=ON -DPERFRING_RING_ONLY=ON
 sed -i 's/^\(#define PERFRING_VERSION_MINOR\) .*/\1 x/' tree/lib/perfring/version.h
-says 1 'does not define PERFRING_VERSION_MINOR as a number' tree
+check_output 1 'does not define PERFRING_VERSION_MINOR as a number' tree
 finish "a part of another project"

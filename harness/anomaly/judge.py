@@ -84,9 +84,9 @@ def in_error(flow, call, injection, text):
     if injection.call in ("write", "writev") and not flow.is_of_library:
         return []
     words = list(call.words)
-    said = error_of(injection.what)
-    if not flow.is_of_library and said:
-        words += [said]
+    message = error_of(injection.what)
+    if not flow.is_of_library and message:
+        words += [message]
     if injection.call == "cut":
         words += list(flow.files)
     if any(word in text for word in words):

@@ -63,8 +63,8 @@ harness/bench/table <<<"$made_up" | diff - <(printf '%s\n' \
   '| payload | perfring | LB-spec | LB-ptr | libbpf |' '|---|---|---|---|---|' '| 4096 |  |  |  |  |' \
   '| 8 or 16, at random | 3.92 |  |  |  |') || fail "another table of the run that was made up"
 for odd in '' '[]' '{"benchmarks": []}' '{"benchmarks": [{"name": "8M"}]}'; do
-  harness/bench/table <<<"$odd" 2>"$folder/said"
-  [ $? -eq 2 ] && grep -q 'not a run of the benchmark' "$folder/said" || fail "'$odd': $(cat "$folder/said")"
+  harness/bench/table <<<"$odd" 2>"$folder/output"
+  [ $? -eq 2 ] && grep -q 'not a run of the benchmark' "$folder/output" || fail "'$odd': $(cat "$folder/output")"
 done
 refused() { # TEXT OPTION...
   local text=$1

@@ -21,8 +21,8 @@ grep -q -e __asan_init -e __tsan_init -e __ubsan_handle "$perfring" && sanitized
 little_room_kib=$(($(size "$perfring" "$drain" "$script_tool" | awk '$4 + 0 > most { most = $4 } END { print most }') / 1024 + 2000))
 
 live=0
-"$perfring" --seconds 0.1 >said 2>&1 || live=2
-[ $live -eq 0 ] || echo "without the live kernel's part: $(head -n 2 said | tail -n 1)"
+"$perfring" --seconds 0.1 >output 2>&1 || live=2
+[ $live -eq 0 ] || echo "without the live kernel's part: $(head -n 2 output | tail -n 1)"
 
 # The exit code of each command in a normal environment, and the command.
 commands=(

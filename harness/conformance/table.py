@@ -242,8 +242,8 @@ for case, reachable in cases:
     row = [f'<th><a href="#{case}">{html.escape(case)}</a></th>']
     for name, _ in subjects:
         cell = cells[name, case]
-        said = html.escape(f"{name}, {case}: {cell['outcome']} {cell['detail']}", quote=True)
-        row.append(f'<td style="{style(cell)}" title="{said}"></td>')
+        tooltip = html.escape(f"{name}, {case}: {cell['outcome']} {cell['detail']}", quote=True)
+        row.append(f'<td style="{style(cell)}" title="{tooltip}"></td>')
     rows.append(f'<tr class="{kind}">{"".join(row)}</tr>')
     sections.append(behind(case, kind))
 legend = " ".join(

@@ -121,9 +121,9 @@ compile() { # SOURCE COMPILER OPTION..., prints diagnostics
 }
 
 accepts() { # WHAT SOURCE COMPILER OPTION...
-  local what=$1 said
+  local what=$1 output
   shift
-  said=$(compile "$@" -Werror -fsyntax-only) || fail "$what: ${*:2}"$'\n'"$said"
+  output=$(compile "$@" -Werror -fsyntax-only) || fail "$what: ${*:2}"$'\n'"$output"
 }
 
 rejects() { # WHAT SOURCE COMPILER OPTION...: checks that the test would notice it
@@ -163,9 +163,9 @@ clang_warnings=(-fsyntax-only -Weverything -Wno-c++98-compat -Wno-c++98-compat-p
 warnings() {
   local options=("${gcc_warnings[@]}")
   ! is_clang "$1" || options=("${clang_warnings[@]}")
-  local said
-  said=$(compile "$together"$'\n'"$all" "$1" -std=c++2b "${options[@]}" -Werror) ||
-    fail "$1 warns:"$'\n'"$said"
+  local output
+  output=$(compile "$together"$'\n'"$all" "$1" -std=c++2b "${options[@]}" -Werror) ||
+    fail "$1 warns:"$'\n'"$output"
   rejects "a warning" "int f(int n); int f(int n) { switch (n) { case 1: return 1; } return 0; }" \
     "$1" -std=c++2b "${options[@]}"
 }
@@ -195,20 +195,20 @@ standards() {
 # Each header stops with one error of its own, before it includes another one: if it did not, one of
 # the two orders would show the other header's error.
 stops() { # STANDARD REGEX COMPILER HEADER...
-  local standard=$1 regex=$2 compiler=$3 options=(-fsyntax-only) includes said errors header order
+  local standard=$1 regex=$2 compiler=$3 options=(-fsyntax-only) includes output errors header order
   shift 3
   ! is_clang "$compiler" || options+=(-ferror-limit=0)
   includes=$(printf '#include "%s"\n' "$@")
   for order in cat tac; do
-    said=$(compile "$($order <<<"$includes")" "$compiler" "-std=$standard" "${options[@]}") &&
+    output=$(compile "$($order <<<"$includes")" "$compiler" "-std=$standard" "${options[@]}") &&
       fail "$compiler takes $* as $standard"
-    errors=$(grep -E 'error: ' <<<"$said")
+    errors=$(grep -E 'error: ' <<<"$output")
     for header in "$@"; do
       [ "$(grep -cE "(^|/)$header:[0-9:]+ (fatal )?error: .*$regex" <<<"$errors")" = 1 ] ||
-        fail "$header as $standard stops $compiler with:"$'\n'"$said"
+        fail "$header as $standard stops $compiler with:"$'\n'"$output"
     done
-    [ "$(wc -l <<<"$errors")" = $# ] && ! grep -qE '(^| )from .*perfring/' <<<"$said" ||
-      fail "$compiler says more of $* as $standard:"$'\n'"$said"
+    [ "$(wc -l <<<"$errors")" = $# ] && ! grep -qE '(^| )from .*perfring/' <<<"$output" ||
+      fail "$compiler says more of $* as $standard:"$'\n'"$output"
   done
 }
 
@@ -250,12 +250,12 @@ included() { # HEADER COMPILER OPTION...: the foreign headers that it and ours i
 
 # HEADER STANDARD MOST-LINES INCLUDED COMPILER...
 is_small() {
-  local header=$1 standard=$2 most=$3 wanted=$4 lines said
+  local header=$1 standard=$2 most=$3 wanted=$4 lines output
   shift 4
   lines=$(own_lines "$header" "$@" "-std=$standard")
   [ "$lines" -gt 200 ] && [ "$lines" -le "$most" ] || fail "$header has $lines lines of ours, preprocessed by $*"
-  said=$(included "$header" "$@" "-std=$standard")
-  [ "$said" = "$wanted" ] || fail "$header includes: $said"$'\n'"in place of: $wanted"
+  output=$(included "$header" "$@" "-std=$standard")
+  [ "$output" = "$wanted" ] || fail "$header includes: $output"$'\n'"in place of: $wanted"
 }
 
 size() {

@@ -7,10 +7,10 @@ set -u
 unset XML_OUTPUT_FILE # the last program would write its cases there, as though they were this test's
 
 for program in "$@"; do
-  PERFRING_PAGE_SIZE=65536 ${PERFRING_RUN_UNDER-} "$program" >"$folder/said" 2>&1 || {
-    tail -n 60 "$folder/said"
+  PERFRING_PAGE_SIZE=65536 ${PERFRING_RUN_UNDER-} "$program" >"$folder/output" 2>&1 || {
+    tail -n 60 "$folder/output"
     fail "${program##*/} on pages of 64 KiB"
   }
-  grep -q '  PASSED  ' "$folder/said" || fail "${program##*/} ran no test"
+  grep -q '  PASSED  ' "$folder/output" || fail "${program##*/} ran no test"
 done
 finish "$# programs do the same on pages of 64 KiB"

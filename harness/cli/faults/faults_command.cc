@@ -138,7 +138,7 @@ const char* to_string(CellVerdict verdict) {
     case CellVerdict::Found:
       return "found";
     case CellVerdict::Holds:
-      return "holds, as it should";
+      return "holds, as expected";
     case CellVerdict::Undetectable:
       return "undetectable";
     case CellVerdict::NotPlanted:

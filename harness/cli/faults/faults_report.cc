@@ -41,13 +41,13 @@ std::vector<std::vector<const FaultCell*>> rows_of(const std::vector<FaultCell>&
   return rows;
 }
 
-// Returns "intact", "holds, as it should", "(in order)", "MISSED", "FOUND: awake" or "not run".
+// Returns "intact", "holds, as expected", "(in order)", "MISSED", "FOUND: awake" or "not run".
 std::string in_the_table(const FaultCell& cell) {
   switch (cell.verdict) {
     case CellVerdict::Found:
       return cell.found.as;
     case CellVerdict::Holds:
-      return "holds, as it should";
+      return "holds, as expected";
     case CellVerdict::Undetectable:
     case CellVerdict::NotPlanted:
       return fmt::format("({})", to_string(std::get<Reason>(cell.expected())));

@@ -69,15 +69,15 @@ class File {
   std::string failure_{};
 };
 
-std::unexpected<Finding> no_program(std::string says) {
+std::unexpected<Finding> no_program(std::string problem) {
   return std::unexpected(Finding{.field = "uprobe_path",
-                                 .says = std::move(says),
+                                 .says = std::move(problem),
                                  .advice = "give the path of a program or a library"});
 }
-std::unexpected<Finding> no_symbol(std::string says) {
+std::unexpected<Finding> no_symbol(std::string problem) {
   return std::unexpected(Finding{
       .field = "probe_offset",
-      .says = std::move(says),
+      .says = std::move(problem),
       .advice = "give a symbol of the file's symbol tables, as nm and nm -D list them, or an "
                 "offset in the file"});
 }

@@ -24,9 +24,9 @@ struct Place {
   std::size_t ring;
 };
 
-std::unexpected<Finding> cannot_plan(const char* field, std::string says, std::string advice) {
+std::unexpected<Finding> cannot_plan(const char* field, std::string problem, std::string advice) {
   return std::unexpected(
-      Finding{.field = field, .says = std::move(says), .advice = std::move(advice)});
+      Finding{.field = field, .says = std::move(problem), .advice = std::move(advice)});
 }
 
 std::expected<std::vector<pid_t>, Finding> tasks_of(const Target& target, System& system) {

@@ -9,9 +9,9 @@
 namespace perfring::event {
 namespace {
 
-std::unexpected<Finding> wrong(std::string says, std::string advice) {
+std::unexpected<Finding> wrong(std::string problem, std::string advice) {
   return std::unexpected(
-      Finding{.field = "format", .says = std::move(says), .advice = std::move(advice)});
+      Finding{.field = "format", .says = std::move(problem), .advice = std::move(advice)});
 }
 
 // Returns the text between `before` and the next semicolon.

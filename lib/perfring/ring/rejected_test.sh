@@ -45,9 +45,9 @@ rejects() { # BODY, then a regular expression for the diagnostic
 }
 
 compile_accepted() {
-  local each said
+  local each output
   compile "${accepted[@]}" >/dev/null && return
-  for each in "${accepted[@]}"; do said=$(compile "$each") || fail "not accepted: $each: $said"; done
+  for each in "${accepted[@]}"; do output=$(compile "$each") || fail "not accepted: $each: $output"; done
   fail "not accepted, of all together"
 }
 
@@ -61,18 +61,18 @@ is_said_of() { # BODY REASON
     /^body-.*required from here/ { before = mine(); behind = 0; next }
     /^body-/ { found = found || (behind && mine()); behind = 0; next }
     / error: / { found = found || (before && right()); before = 0; behind = right() }
-    END { exit !found }' "$folder/said"
+    END { exit !found }' "$folder/output"
 }
 
 compile_rejected() {
-  local i said
-  compile "${rejected[@]}" >"$folder/said" && fail "all are accepted"
+  local i output
+  compile "${rejected[@]}" >"$folder/output" && fail "all are accepted"
   for i in "${!rejected[@]}"; do
     is_said_of "$i" "${reasons[i]}" && continue
-    if said=$(compile "${rejected[i]}"); then
+    if output=$(compile "${rejected[i]}"); then
       fail "accepted: ${rejected[i]}"
-    elif ! grep -qE "${reasons[i]}" <<<"$said"; then
-      fail "rejected for another reason than '${reasons[i]}': ${rejected[i]}: $said"
+    elif ! grep -qE "${reasons[i]}" <<<"$output"; then
+      fail "rejected for another reason than '${reasons[i]}': ${rejected[i]}: $output"
     fi
   done
 }

@@ -8,11 +8,11 @@ trap 'rm -rf "$folder"' EXIT
 wrong=0
 
 ends() { # STATUS SCRIPT: runs a test with this script, which must end so and leave nothing behind
-  local said
-  said=$(TMPDIR=$folder bash -uc ". lib/perfring/testing/test.sh; $2" 2>&1)
+  local output
+  output=$(TMPDIR=$folder bash -uc ". lib/perfring/testing/test.sh; $2" 2>&1)
   local ended=$?
   [ $ended -eq "$1" ] && [ -z "$(ls "$folder")" ] && return
-  echo "FAILED: $2 ended with $ended and left '$(ls "$folder")': $said"
+  echo "FAILED: $2 ended with $ended and left '$(ls "$folder")': $output"
   wrong=1
 }
 ends 0 'finish holds'

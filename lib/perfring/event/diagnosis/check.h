@@ -75,11 +75,11 @@ struct Case {
   }
   bool has_period() const noexcept { return attr().sample_period != 0; }
 
-  void add_refusal(const char* field, std::string says, std::string advice) const {
-    found.push_back({Finding::Severity::Refused, field, std::move(says), std::move(advice)});
+  void add_refusal(const char* field, std::string problem, std::string advice) const {
+    found.push_back({Finding::Severity::Refused, field, std::move(problem), std::move(advice)});
   }
-  void add_silent(const char* field, std::string says, std::string advice) const {
-    found.push_back({Finding::Severity::Silent, field, std::move(says), std::move(advice)});
+  void add_silent(const char* field, std::string problem, std::string advice) const {
+    found.push_back({Finding::Severity::Silent, field, std::move(problem), std::move(advice)});
   }
 };
 

@@ -164,13 +164,13 @@ void check_flags(const Case& each) {
   }
   if (attr.inherit != 0 && each.has_sample_bits(PERF_SAMPLE_READ)) {
     const bool may = each.has_sample_bits(PERF_SAMPLE_TID);
-    const char* const says =
+    const char* const problem =
         may ? "before Linux 6.13 an event that samples READ cannot be inherited"
             : "an event that samples READ, without TID, cannot be inherited";
     if (may) {
-      each.add_silent("inherit", says, "do not inherit it there, or read the counters instead");
+      each.add_silent("inherit", problem, "do not inherit it there, or read the counters instead");
     } else {
-      each.add_refusal("inherit", says, "add TID, or read the counters instead");
+      each.add_refusal("inherit", problem, "add TID, or read the counters instead");
     }
   }
   if (each.args.group_fd < -1) {
@@ -291,8 +291,8 @@ bool has_clock_of(const perf_event_attr& one, const perf_event_attr& other) {
 
 std::vector<Finding> check_member(const OpenArgs& member, const OpenArgs& leader) {
   std::vector<Finding> found;
-  const auto add_refusal = [&found](const char* field, const char* says, const char* advice) {
-    found.push_back({Finding::Severity::Refused, field, says, advice});
+  const auto add_refusal = [&found](const char* field, const char* problem, const char* advice) {
+    found.push_back({Finding::Severity::Refused, field, problem, advice});
   };
   if (member.cpu != leader.cpu) {
     add_refusal("cpu", "the group's leader is on another CPU", "open all of a group on one CPU");

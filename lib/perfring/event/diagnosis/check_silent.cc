@@ -139,8 +139,9 @@ void check_tracer(const Case& each) {
 
 void check_useless_flags(const Case& each) {
   const perf_event_attr& attr = each.attr();
-  const auto useless = [&each](bool is, const char* field, const char* says, const char* advice) {
-    if (is) each.add_silent(field, says, advice);
+  const auto useless = [&each](bool is, const char* field, const char* problem,
+                               const char* advice) {
+    if (is) each.add_silent(field, problem, advice);
   };
   useless(attr.precise_ip != 0 && each.needs_no_hardware(), "precise_ip",
           "a software event's ip cannot be more precise", "leave it out");
