@@ -109,17 +109,17 @@ bool ended_well(const std::string& command, const OneRun& run, const ProcessLimi
                     in_quotes(command), error_line)};
   }
   if (ended.exit_code == kNotSupported) {
-    cell.worsen(Outcome::NotRun, "the adapter does not support it" + error_line);
-    cell.unsupported = cell.outcome == Outcome::NotRun;
+    cell.worsen(CaseOutcome::NotRun, "the adapter does not support it" + error_line);
+    cell.unsupported = cell.outcome == CaseOutcome::NotRun;
     return false;
   }
   if (ended.exit_code == kKilled && run.late) {
-    cell.worsen(Outcome::Hangs, fmt::format("it did not end within {} s", limits.seconds));
+    cell.worsen(CaseOutcome::Hangs, fmt::format("it did not end within {} s", limits.seconds));
     return false;
   }
   // The kernel kills an adapter that ignores SIGXCPU a second later.
   if (ended.exit_code == kKilled && run.cpu_seconds >= limits.cpu_seconds) {
-    cell.worsen(Outcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
+    cell.worsen(CaseOutcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
     return false;
   }
   return judge_end(ended.exit_code, ended.out, ended.err, limits, cell);
@@ -161,12 +161,13 @@ bool adapters_turn(const std::string& command, const Vector& vector, const Turn&
   if (!ended_well(command, run, limits, cell)) return false;
   const auto printed = parse_printed(run.ended.out);
   if (!printed || !printed->ends_with_tail) {
-    cell.worsen(Outcome::NotRun, printed ? why_no_tail(*printed) : why_no_line(printed.error()));
+    cell.worsen(CaseOutcome::NotRun,
+                printed ? why_no_tail(*printed) : why_no_line(printed.error()));
     return false;
   }
   if (image.page().data_tail != *printed->tail) {
-    cell.worsen(Outcome::Garbage, fmt::format("it printed tail {}, but the ring has {}",
-                                              *printed->tail, image.page().data_tail));
+    cell.worsen(CaseOutcome::Garbage, fmt::format("it printed tail {}, but the ring has {}",
+                                                  *printed->tail, image.page().data_tail));
   }
   judge_turn(*vector.of, so_far, turn.expected, printed->events, cell);
   judge_tail(*vector.of, {before, head, image.page().data_tail}, cell);
@@ -182,7 +183,7 @@ Cell run_adapter(const std::string& command, const Vector& vector, const Process
   const auto turn = [&](const Turn& each) {
     return adapters_turn(command, vector, each, images[each.cpu], so_far[each.cpu], limits, cell);
   };
-  if (!std::ranges::all_of(vector.turns, turn) || cell.outcome != Outcome::Right) return cell;
+  if (!std::ranges::all_of(vector.turns, turn) || cell.outcome != CaseOutcome::Right) return cell;
   static_cast<void>(std::ranges::all_of(vector.once_more(), turn));
   return cell;
 }

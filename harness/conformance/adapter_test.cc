@@ -90,26 +90,28 @@ Cell adapter(const std::string& command, double seconds = 60) {
 }
 
 TEST(AdapterTest, EachWayToEndIsNamed) {
-  const std::vector<std::tuple<std::string, Outcome, std::string>> ways{
-      {"sh -c 'exit 77'", Outcome::NotRun, "does not support it"},
-      {"sh -c 'echo no >&2; exit 3'", Outcome::Crashes, "exit code 3: no"},
-      {"sh -c 'kill -SEGV $$'", Outcome::Crashes, "signal 11"},
-      {"sh -c 'kill -KILL $$'", Outcome::Crashes, "signal 9"},
-      {"sh -c 'while :; do :; done'", Outcome::Hangs, "1 s of CPU time"},
-      {"sh -c 'trap : XCPU; while :; do :; done'", Outcome::Hangs, "1 s of CPU time"},
-      {"yes sample 00", Outcome::Floods, "100000 bytes of output"},
-      {"sh -c 'trap \"\" XFSZ; yes sample 00; exit 0'", Outcome::Floods, "100000 bytes of output"},
+  const std::vector<std::tuple<std::string, CaseOutcome, std::string>> ways{
+      {"sh -c 'exit 77'", CaseOutcome::NotRun, "does not support it"},
+      {"sh -c 'echo no >&2; exit 3'", CaseOutcome::Crashes, "exit code 3: no"},
+      {"sh -c 'kill -SEGV $$'", CaseOutcome::Crashes, "signal 11"},
+      {"sh -c 'kill -KILL $$'", CaseOutcome::Crashes, "signal 9"},
+      {"sh -c 'while :; do :; done'", CaseOutcome::Hangs, "1 s of CPU time"},
+      {"sh -c 'trap : XCPU; while :; do :; done'", CaseOutcome::Hangs, "1 s of CPU time"},
+      {"yes sample 00", CaseOutcome::Floods, "100000 bytes of output"},
+      {"sh -c 'trap \"\" XFSZ; yes sample 00; exit 0'", CaseOutcome::Floods,
+       "100000 bytes of output"},
       {"sh -c 'exec head -c 200000 /dev/zero >" + ::testing::TempDir() + "/too_large'",
-       Outcome::Floods, "100000 bytes of output"},
-      {"sh -c '[ $(ulimit -Hc) = 0 ] || exit 4'", Outcome::NotRun, "it printed no tail"},
-      {"true", Outcome::NotRun, "it printed no tail line, which must be the last"},
-      {"echo hello", Outcome::NotRun, "a line that is not in the protocol: 'hello"},
-      {"sh -c 'echo zz; echo tail 0'", Outcome::NotRun, "'zz': print other text to stderr"},
-      {"sh -c 'echo tail 0; echo error'", Outcome::NotRun, "it printed more after its tail line"},
-      {"sh -c 'echo zz; exit 3'", Outcome::Crashes, "exit code 3"},
-      {"yes zz", Outcome::Floods, "100000 bytes of output"},
-      {"sh -c 'echo tail 32'", Outcome::Garbage, "it printed tail 32, but the ring has 0"},
-      {"sh -c 'echo tail 0'", Outcome::Loses, "not delivered: sample of 20 bytes"},
+       CaseOutcome::Floods, "100000 bytes of output"},
+      {"sh -c '[ $(ulimit -Hc) = 0 ] || exit 4'", CaseOutcome::NotRun, "it printed no tail"},
+      {"true", CaseOutcome::NotRun, "it printed no tail line, which must be the last"},
+      {"echo hello", CaseOutcome::NotRun, "a line that is not in the protocol: 'hello"},
+      {"sh -c 'echo zz; echo tail 0'", CaseOutcome::NotRun, "'zz': print other text to stderr"},
+      {"sh -c 'echo tail 0; echo error'", CaseOutcome::NotRun,
+       "it printed more after its tail line"},
+      {"sh -c 'echo zz; exit 3'", CaseOutcome::Crashes, "exit code 3"},
+      {"yes zz", CaseOutcome::Floods, "100000 bytes of output"},
+      {"sh -c 'echo tail 32'", CaseOutcome::Garbage, "it printed tail 32, but the ring has 0"},
+      {"sh -c 'echo tail 0'", CaseOutcome::Loses, "not delivered: sample of 20 bytes"},
   };
   for (const auto& [command, outcome, detail] : ways) {
     const Cell cell = adapter(command);
@@ -118,7 +120,7 @@ TEST(AdapterTest, EachWayToEndIsNamed) {
   }
   EXPECT_THROW(adapter("/nonexistent/adapter"), CannotRun);
   const Cell sleeps = adapter("sh -c 'sleep 60'", 0.3);
-  EXPECT_EQ(sleeps.outcome, Outcome::Hangs);
+  EXPECT_EQ(sleeps.outcome, CaseOutcome::Hangs);
   EXPECT_THAT(sleeps.detail, HasSubstr("it did not end within 0.3 s"));
 }
 
@@ -157,7 +159,7 @@ print("tail", head)
 TEST(AdapterTest, SignalsThatThisProgramIgnoresEndTheAdapter) {
   const auto before = ::signal(SIGXFSZ, SIG_IGN);
   const auto before_pipe = ::signal(SIGPIPE, SIG_IGN);
-  EXPECT_EQ(adapter("yes sample 00").outcome, Outcome::Floods);
+  EXPECT_EQ(adapter("yes sample 00").outcome, CaseOutcome::Floods);
   EXPECT_THAT(adapter("sh -c 'kill -PIPE $$'").detail, HasSubstr("signal 13"));
   ::signal(SIGXFSZ, before);
   ::signal(SIGPIPE, before_pipe);

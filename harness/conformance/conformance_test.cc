@@ -147,7 +147,7 @@ TEST(VectorTest, TheReferenceConsumerReadsWhatIsExpected) {
       }
       Cell cell;
       judge_events(of, turn.expected, events, cell);
-      EXPECT_EQ(cell.outcome, Outcome::Right) << of.id << ": " << cell.detail;
+      EXPECT_EQ(cell.outcome, CaseOutcome::Right) << of.id << ": " << cell.detail;
       page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
       ++compared;
     }
@@ -217,12 +217,12 @@ class JudgeTest : public ::testing::Test {
 };
 
 TEST_F(JudgeTest, TheStrictEventsAreRight) {
-  EXPECT_EQ(judged({first, error}).outcome, Outcome::Right);
+  EXPECT_EQ(judged({first, error}).outcome, CaseOutcome::Right);
 }
 
 TEST_F(JudgeTest, AnAcceptableOutcomeNamesWhatTheCaseAccepts) {
   const Cell silent = judged({first, third});
-  EXPECT_EQ(silent.outcome, Outcome::Acceptable);
+  EXPECT_EQ(silent.outcome, CaseOutcome::Acceptable);
   EXPECT_THAT(silent.accepted, ::testing::ElementsAre(Accept::Silent, Accept::Guesses));
   EXPECT_THAT(judged({first, error, error}).accepted, ::testing::ElementsAre(Accept::Errors));
   EXPECT_THAT(judged({first, error, third}).accepted, ::testing::ElementsAre(Accept::Guesses));
@@ -239,19 +239,19 @@ TEST_F(JudgeTest, ErrorMayFollowIntactRecordAtWrongHeader) {
     return std::pair{cell.outcome, cell.accepted};
   };
   using Accepts = std::vector<Accept>;
-  EXPECT_EQ(outcome({first, error}), std::pair(Outcome::Acceptable, Accepts{Accept::Guesses}));
-  EXPECT_EQ(outcome({error, first}), std::pair(Outcome::Acceptable, Accepts{Accept::Guesses}));
+  EXPECT_EQ(outcome({first, error}), std::pair(CaseOutcome::Acceptable, Accepts{Accept::Guesses}));
+  EXPECT_EQ(outcome({error, first}), std::pair(CaseOutcome::Acceptable, Accepts{Accept::Guesses}));
   EXPECT_EQ(outcome({first}).second, (Accepts{Accept::Silent, Accept::Guesses}));
   EXPECT_EQ(outcome({first, error, error}).second, (Accepts{Accept::Errors, Accept::Guesses}));
   EXPECT_EQ(outcome({error, first, error}).second, (Accepts{Accept::Errors, Accept::Guesses}));
-  EXPECT_EQ(outcome({}).first, Outcome::Loses);
+  EXPECT_EQ(outcome({}).first, CaseOutcome::Loses);
   EXPECT_EQ(judged({third, error}).accepted, Accepts{Accept::Guesses}) << "sample 0 is lost";
 }
 
 // Whether it follows the malformed record or is overwritten by it, and wherever the tail stays.
 TEST_F(JudgeTest, AnIntactRecordIsNeverLostWithoutAWord) {
   const Cell truncated = judged({first});
-  EXPECT_EQ(truncated.outcome, Outcome::Loses);
+  EXPECT_EQ(truncated.outcome, CaseOutcome::Loses);
   EXPECT_THAT(truncated.detail, HasSubstr(std::endian::native == std::endian::little
                                               ? "not reported: sample of 20 bytes: 03 00"
                                               : "not reported: sample of 20 bytes: 00 00"));
@@ -259,7 +259,7 @@ TEST_F(JudgeTest, AnIntactRecordIsNeverLostWithoutAWord) {
   const Case& overwrites = the("oversize-overwrites");
   judge_events(overwrites, vector_of(overwrites).turns[0].expected, {}, overwritten);
   judge_tail(overwrites, {0, 144, 0}, overwritten);
-  EXPECT_EQ(overwritten.outcome, Outcome::Loses);
+  EXPECT_EQ(overwritten.outcome, CaseOutcome::Loses);
   Cell damaged;
   const Case& last = the("size-0-last");
   judge_events(last, vector_of(last).turns[0].expected, {&first, 1}, damaged);
@@ -269,11 +269,11 @@ TEST_F(JudgeTest, AnIntactRecordIsNeverLostWithoutAWord) {
 TEST_F(JudgeTest, BytesThatNobodyWroteAreGarbage) {
   Event wrong = first;
   wrong.payload[3] ^= std::byte{1};
-  EXPECT_EQ(judged({wrong, error}).outcome, Outcome::Garbage);
+  EXPECT_EQ(judged({wrong, error}).outcome, CaseOutcome::Garbage);
   Event longer = first;
   longer.payload.push_back({});
-  EXPECT_EQ(judged({longer, error}).outcome, Outcome::Garbage);
-  EXPECT_EQ(judged({first, {.kind = Kind::Lost, .lost = 1}, error}).outcome, Outcome::Garbage);
+  EXPECT_EQ(judged({longer, error}).outcome, CaseOutcome::Garbage);
+  EXPECT_EQ(judged({first, {.kind = Kind::Lost, .lost = 1}, error}).outcome, CaseOutcome::Garbage);
 }
 
 // The case payload-0 has a sample of 4 bytes. All are padding, which may have any value.
@@ -287,9 +287,9 @@ TEST_F(JudgeTest, DeliveredPaddingMayHaveAnyValue) {
     judge_events(padded, wanted, events, cell);
     return cell.outcome;
   };
-  EXPECT_EQ(with(4), Outcome::Right);
+  EXPECT_EQ(with(4), CaseOutcome::Right);
   for (const std::size_t wrong : {0U, 3U, 5U, 8U})
-    EXPECT_EQ(with(wrong), Outcome::Garbage) << wrong;
+    EXPECT_EQ(with(wrong), CaseOutcome::Garbage) << wrong;
 }
 
 TEST_F(JudgeTest, ALostOfAnotherCountNamesWhatWasDue) {
@@ -319,35 +319,35 @@ TEST_F(JudgeTest, AnErrorThatComesOnceMoreIsJudgedAsInOneTurn) {
     return cell;
   };
   const Cell again = in_two_turns(off, wanted, {error}, {error});
-  EXPECT_EQ(again.outcome, Outcome::Acceptable);
+  EXPECT_EQ(again.outcome, CaseOutcome::Acceptable);
   EXPECT_THAT(again.accepted, ::testing::ElementsAre(Accept::Errors));
   EXPECT_EQ(again.detail, "a second error for one malformed record");
   const Cell twice = in_two_turns(off, wanted, {error}, {first, error});
   EXPECT_EQ(twice.detail, "delivered again: " + to_text(first));
   const Case& plain = the("one-record");
-  EXPECT_EQ(in_two_turns(plain, {whole(0)}, {whole(0)}, {error}).outcome, Outcome::Garbage);
-  EXPECT_EQ(in_two_turns(plain, {whole(0)}, {}, {whole(0)}).outcome, Outcome::Garbage);
+  EXPECT_EQ(in_two_turns(plain, {whole(0)}, {whole(0)}, {error}).outcome, CaseOutcome::Garbage);
+  EXPECT_EQ(in_two_turns(plain, {whole(0)}, {}, {whole(0)}).outcome, CaseOutcome::Garbage);
 }
 
 TEST_F(JudgeTest, ARecordThatComesAgainIsGarbage) {
   const Cell cell = judged({first, first, error});
-  EXPECT_EQ(cell.outcome, Outcome::Garbage);
+  EXPECT_EQ(cell.outcome, CaseOutcome::Garbage);
   EXPECT_THAT(cell.detail, HasSubstr("delivered again"));
 }
 
 TEST_F(JudgeTest, AnIntactRecordThatIsMissingIsLost) {
-  EXPECT_EQ(judged({error}).outcome, Outcome::Garbage) << "an error in the place of a sample";
-  EXPECT_EQ(judged({}).outcome, Outcome::Loses);
+  EXPECT_EQ(judged({error}).outcome, CaseOutcome::Garbage) << "an error in the place of a sample";
+  EXPECT_EQ(judged({}).outcome, CaseOutcome::Loses);
   const Event a{.payload = payload_of(0, 4)};
   const Event c = whole(2);
-  EXPECT_EQ(of_a_plain_case({a, c}).outcome, Outcome::Loses);
+  EXPECT_EQ(of_a_plain_case({a, c}).outcome, CaseOutcome::Loses);
 }
 
 TEST_F(JudgeTest, AnErrorInAnIntactRingIsGarbage) {
   const Event a{.payload = payload_of(0, 4)};
   const Event b{.payload = payload_of(1, 100)};
-  EXPECT_EQ(of_a_plain_case({a, b, whole(2)}).outcome, Outcome::Right);
-  EXPECT_EQ(of_a_plain_case({a, error, b, whole(2)}).outcome, Outcome::Garbage);
+  EXPECT_EQ(of_a_plain_case({a, b, whole(2)}).outcome, CaseOutcome::Right);
+  EXPECT_EQ(of_a_plain_case({a, error, b, whole(2)}).outcome, CaseOutcome::Garbage);
 }
 
 // The events of several rings may come in any order relative to each other.
@@ -361,13 +361,14 @@ TEST_F(JudgeTest, SeveralRingsHaveAnOrderEach) {
     judge_streams(two, both, events, cell);
     return cell.outcome;
   };
-  EXPECT_EQ(outcome({here[0], here[1], there[0], there[1]}), Outcome::Right);
-  EXPECT_EQ(outcome({there[0], here[0], there[1], here[1]}), Outcome::Right);
-  EXPECT_EQ(outcome({here[0], there[1], there[0], here[1]}), Outcome::Garbage) << "out of order";
-  EXPECT_EQ(outcome({here[0], there[0], there[1]}), Outcome::Loses);
-  EXPECT_EQ(outcome({here[0], here[1], there[0]}), Outcome::Loses);
-  EXPECT_EQ(outcome({here[0], here[1], there[0], there[1], there[0]}), Outcome::Garbage);
-  EXPECT_EQ(outcome({here[0], here[1], there[0], there[1], error}), Outcome::Garbage);
+  EXPECT_EQ(outcome({here[0], here[1], there[0], there[1]}), CaseOutcome::Right);
+  EXPECT_EQ(outcome({there[0], here[0], there[1], here[1]}), CaseOutcome::Right);
+  EXPECT_EQ(outcome({here[0], there[1], there[0], here[1]}), CaseOutcome::Garbage)
+      << "out of order";
+  EXPECT_EQ(outcome({here[0], there[0], there[1]}), CaseOutcome::Loses);
+  EXPECT_EQ(outcome({here[0], here[1], there[0]}), CaseOutcome::Loses);
+  EXPECT_EQ(outcome({here[0], here[1], there[0], there[1], there[0]}), CaseOutcome::Garbage);
+  EXPECT_EQ(outcome({here[0], here[1], there[0], there[1], error}), CaseOutcome::Garbage);
 }
 
 TEST_F(JudgeTest, TailIsRightOnlyAtHead) {
@@ -377,29 +378,30 @@ TEST_F(JudgeTest, TailIsRightOnlyAtHead) {
     return cell.outcome;
   };
   const Case& plain = the("one-record");
-  EXPECT_EQ(tail(plain, {0, 32, 32}), Outcome::Right);
-  EXPECT_EQ(tail(plain, {0, 32, 40}), Outcome::Loses);
-  EXPECT_EQ(tail(plain, {0, 32, 0}), Outcome::Loses);
-  EXPECT_EQ(tail(plain, {0, 32, 28}), Outcome::Garbage);
-  EXPECT_EQ(tail(of, {0, 32, 40}), Outcome::Loses) << "never beyond, even where it may stop";
-  EXPECT_EQ(tail(of, {0, 32, 0}), Outcome::Acceptable) << "it accepts one that stops";
+  EXPECT_EQ(tail(plain, {0, 32, 32}), CaseOutcome::Right);
+  EXPECT_EQ(tail(plain, {0, 32, 40}), CaseOutcome::Loses);
+  EXPECT_EQ(tail(plain, {0, 32, 0}), CaseOutcome::Loses);
+  EXPECT_EQ(tail(plain, {0, 32, 28}), CaseOutcome::Garbage);
+  EXPECT_EQ(tail(of, {0, 32, 40}), CaseOutcome::Loses) << "never beyond, even where it may stop";
+  EXPECT_EQ(tail(of, {0, 32, 0}), CaseOutcome::Acceptable) << "it accepts one that stops";
   for (const Case* const each : {&plain, &of}) {
-    EXPECT_EQ(tail(*each, {64, 96, 32}), Outcome::Loses) << "it goes back";
-    EXPECT_EQ(tail(*each, {64, 64, 56}), Outcome::Loses) << "it goes back, with nothing to read";
-    EXPECT_EQ(tail(*each, {0x1'0000'0020, 0x1'0000'0040, 0xffff'fff0}), Outcome::Loses)
+    EXPECT_EQ(tail(*each, {64, 96, 32}), CaseOutcome::Loses) << "it goes back";
+    EXPECT_EQ(tail(*each, {64, 64, 56}), CaseOutcome::Loses)
+        << "it goes back, with nothing to read";
+    EXPECT_EQ(tail(*each, {0x1'0000'0020, 0x1'0000'0040, 0xffff'fff0}), CaseOutcome::Loses)
         << "it goes back across 4 GiB";
   }
   Cell back;
   judge_place({64, 96, 32}, back);
-  EXPECT_EQ(back.outcome, Outcome::Loses) << "nor may it, before the turn's end";
-  EXPECT_EQ(tail(plain, {0xffff'ffe0, 0x20, 0x1'0000'0020}), Outcome::Right) << "modulo 2^32";
+  EXPECT_EQ(back.outcome, CaseOutcome::Loses) << "nor may it, before the turn's end";
+  EXPECT_EQ(tail(plain, {0xffff'ffe0, 0x20, 0x1'0000'0020}), CaseOutcome::Right) << "modulo 2^32";
 }
 
 TEST(SelfCheckTest, PerfringIsRightInEveryCase) {
   EXPECT_GE(suite().cases.size(), 123u);
   for (const Case& of : suite().cases) {
     const Cell cell = run_perfring(vector_of(of));
-    EXPECT_EQ(cell.outcome, Outcome::Right) << of.id << ": " << cell.detail;
+    EXPECT_EQ(cell.outcome, CaseOutcome::Right) << of.id << ": " << cell.detail;
   }
 }
 
@@ -417,7 +419,7 @@ TEST(SelfCheckTest, EachFaultGetsTheOutcomeThatTheCatalogueSays) {
       EXPECT_TRUE(is_not_planted(std::get<faults::Reason>(expected))) << fault.name;
       continue;
     }
-    Outcome worst = Outcome::Right;
+    CaseOutcome worst = CaseOutcome::Right;
     for (const Vector& vector : vectors) {
       const Cell cell = run_fault(fault.name, vector);
       if (is_failure(cell.outcome)) worst = std::max(worst, cell.outcome);

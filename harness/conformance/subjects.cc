@@ -130,7 +130,7 @@ class Collector final : public rig::MemoryObserver {
     const std::size_t all = 4096 + image_.data().size();
     const bool page = offset < 4096 && is_tail(offset);
     if (page || (offset >= 4096 && offset <= all && size <= all - offset)) return;
-    cell_.worsen(Outcome::OutOfBounds, "a read outside the ring");
+    cell_.worsen(CaseOutcome::OutOfBounds, "a read outside the ring");
   }
   void on_commit(SharedPosition) override {}
 
@@ -144,7 +144,7 @@ class Collector final : public rig::MemoryObserver {
       const auto offset = reinterpret_cast<std::uintptr_t>(part.data()) -
                           reinterpret_cast<std::uintptr_t>(data.data());
       if (part.empty() || (offset <= data.size() && part.size() <= data.size() - offset)) continue;
-      cell_.worsen(Outcome::OutOfBounds, "a slice that extends outside the ring");
+      cell_.worsen(CaseOutcome::OutOfBounds, "a slice that extends outside the ring");
       return {};
     }
     const Sample joined{head, tail};
@@ -179,7 +179,7 @@ Cell run_in_process(const Vector& vector, Make make_consumer) {
     if (!cell.accepted.empty()) return cell;
     for (const Turn& each : vector.once_more()) turn(each);
   } catch (const Collector::Endless&) {
-    cell.worsen(Outcome::Hangs, "more events than the ring can hold");
+    cell.worsen(CaseOutcome::Hangs, "more events than the ring can hold");
   }
   return cell;
 }
@@ -232,7 +232,7 @@ Cell run_fault(std::string_view name, const Vector& vector) {
   if (found == planted().end()) throw std::logic_error{"no fault " + std::string{name}};
   if (!raw_alone(vector)) {
     Cell cell;
-    cell.worsen(Outcome::NotRun, "the planted consumers support only RAW");
+    cell.worsen(CaseOutcome::NotRun, "the planted consumers support only RAW");
     cell.unsupported = true;
     return cell;
   }

@@ -124,7 +124,7 @@ RunsOutcome simulate_runs(const Runs& runs,
     all.steps += outcome.steps;
     all.drains += outcome.drains;
     all.attempted += outcome.attempts();
-    for (const CpuOutcome& cpu : outcome.cpus) {
+    for (const CpuTotals& cpu : outcome.cpus) {
       all.delivered += cpu.received.delivered;
       all.lost += cpu.attempted.lost;
       all.failed += cpu.attempted.failed;

@@ -19,7 +19,7 @@
 namespace perfring::simulator {
 namespace {
 
-constexpr std::uint32_t kTurnsBetweenLooks = 256;
+constexpr std::uint32_t kTurnsBetweenPolls = 256;
 constexpr auto kReportInterval = std::chrono::milliseconds{500};
 
 double processor_seconds() {
@@ -33,7 +33,7 @@ double processor_seconds() {
 std::uint64_t SimulationOutcome::attempts() const {
   return std::accumulate(
       cpus.begin(), cpus.end(), std::uint64_t{0},
-      [](std::uint64_t sum, const CpuOutcome& cpu) { return sum + cpu.attempted.attempts(); });
+      [](std::uint64_t sum, const CpuTotals& cpu) { return sum + cpu.attempted.attempts(); });
 }
 
 Engine::Engine(const SimulationPlan& plan, const Observer& observer, bool sound_writers)
@@ -70,7 +70,7 @@ void Engine::look_for_violation() {
 void Engine::before_turn() {
   look_for_violation();
   if (writing_ == 0 && !world_.consumers_end()) drain_rest();
-  if (++turns_ % kTurnsBetweenLooks != 0) return;
+  if (++turns_ % kTurnsBetweenPolls != 0) return;
   if (observer_.stop != nullptr && observer_.stop->load() && !interrupted_) {
     interrupted_ = true;
     if (world_.phase() == Phase::Writing) world_.enter(Phase::Ending);

@@ -19,7 +19,7 @@
 
 namespace perfring::simulator {
 
-struct CpuOutcome {
+struct CpuTotals {
   oracle::Totals attempted;
   oracle::Received received;
   std::uint64_t unreported = 0;  // losses that no LOST has reported yet
@@ -40,7 +40,7 @@ struct SimulationOutcome {
   bool interrupted = false;
   std::uint64_t late = 0;           // late events of a merge
   std::uint64_t longest_delay = 0;  // ticks from a writer's read of the clock to its record
-  std::vector<CpuOutcome> cpus;
+  std::vector<CpuTotals> cpus;
   std::optional<Found> found;  // the first violation
 
   std::uint64_t attempts() const;

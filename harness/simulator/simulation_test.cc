@@ -33,7 +33,7 @@ struct Sum {
 
 Sum sum(const SimulationOutcome& outcome) {
   Sum sum;
-  for (const CpuOutcome& cpu : outcome.cpus) {
+  for (const CpuTotals& cpu : outcome.cpus) {
     sum.attempted.accepted += cpu.attempted.accepted;
     sum.attempted.invisible += cpu.attempted.invisible;
     sum.attempted.lost += cpu.attempted.lost;
@@ -135,7 +135,7 @@ TEST(SimulateTest, PositionsPass4GiB) {
   EXPECT_EQ(scenario_of("crossing_4gib").ring.start, (std::uint64_t{1} << 32) - 65536);
   const SimulationOutcome outcome = run("crossing_4gib", 1);
   ASSERT_FALSE(outcome.cpus.empty());
-  for (const CpuOutcome& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
+  for (const CpuTotals& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
 }
 
 TEST(SimulateTest, PositionsPassTheEndOf64BitsToo) {
@@ -144,7 +144,7 @@ TEST(SimulateTest, PositionsPassTheEndOf64BitsToo) {
   const SimulationOutcome outcome = simulate({.seed = 3, .steps = 300'000, .settings = settings});
   EXPECT_FALSE(outcome.found.has_value()) << outcome.found->violation.message;
   ASSERT_FALSE(outcome.cpus.empty());
-  for (const CpuOutcome& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
+  for (const CpuTotals& cpu : outcome.cpus) EXPECT_GT(cpu.received.bytes, 65536U);
 }
 
 TEST(SimulateTest, PausedRingReportsLosses) {

@@ -127,7 +127,7 @@ inline oracle::Totals published_totals(const FlightLog& log, const StressRing& r
 // others are killed shortly after some number of reservations or some time. In one life out of four
 // nothing is drained meanwhile, so the ring fills up.
 template <class Base, class R = Ring<>>
-void run_until_killed(const Setting& setting, Random& random, PartOutcome& outcome) {
+void run_until_killed(const Setting& setting, Random& random, PartReport& outcome) {
   const StressRing ring{setting};
   const SharedObject<FlightLog> log;
   StressConsumer<R> consumer{ring};
@@ -162,8 +162,8 @@ void run_until_killed(const Setting& setting, Random& random, PartOutcome& outco
 
 // The producer is another process, which shares the ring's memory and is killed at random moments.
 template <class Base = kernel::HardwareCpu>
-PartOutcome processes(const Run& run) {
-  return rounds("processes", run, [&](PartOutcome& outcome, Random& random) {
+PartReport processes(const Run& run) {
+  return rounds("processes", run, [&](PartReport& outcome, Random& random) {
     run_until_killed<Base>(draw(random, run.pages), random, outcome);
   });
 }

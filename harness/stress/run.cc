@@ -76,9 +76,9 @@ std::vector<Setting> draw_rings(Random& random, const Run& run) {
   return settings;
 }
 
-PartOutcome rounds(std::string part, const Run& run,
-                   const std::function<void(PartOutcome&, Random&)>& round) {
-  PartOutcome outcome;
+PartReport rounds(std::string part, const Run& run,
+                  const std::function<void(PartReport&, Random&)>& round) {
+  PartReport outcome;
   outcome.part = std::move(part);
   Random random{run.seed};
   const auto begin = Clock::now();
@@ -92,9 +92,9 @@ PartOutcome rounds(std::string part, const Run& run,
   return outcome;
 }
 
-PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*make_ring)(const Setting&)) {
+PartReport threads(const Run& run, std::unique_ptr<ThreadedRing> (*make_ring)(const Setting&)) {
   constexpr std::chrono::milliseconds kRound{50};
-  return rounds("threads", run, [&](PartOutcome& outcome, Random& random) {
+  return rounds("threads", run, [&](PartReport& outcome, Random& random) {
     std::atomic<bool> stop{false};
     std::vector<std::unique_ptr<ThreadedRing>> rings;
     const StopGuard stop_guard{stop};  // stops before the rings join their threads

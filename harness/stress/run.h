@@ -69,7 +69,7 @@ struct Run {
 };
 
 // The totals of a part, and its violations.
-struct PartOutcome {
+struct PartReport {
   std::string part;
   std::uint64_t rounds = 0;
   std::uint64_t attempted = 0;         // outputs, whatever the answer
@@ -106,8 +106,8 @@ std::vector<Setting> draw_rings(Random& random, const Run& run);
 
 // Repeats `round(outcome, random)` until the time is over, or until a violation unless the run
 // keeps going.
-PartOutcome rounds(std::string part, const Run& run,
-                   const std::function<void(PartOutcome&, Random&)>& round);
+PartReport rounds(std::string part, const Run& run,
+                  const std::function<void(PartReport&, Random&)>& round);
 
 }  // namespace perfring::stress
 

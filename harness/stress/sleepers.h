@@ -104,7 +104,7 @@ inline Setting draw_sleepers(Setting setting, bool nested, Random& random) {
 template <class Base, Waits W, class R>
 class SleepersRound {
  public:
-  SleepersRound(const std::vector<Setting>& settings, const Run& run, PartOutcome& outcome)
+  SleepersRound(const std::vector<Setting>& settings, const Run& run, PartReport& outcome)
       : run_{run}, outcome_{outcome}, nested_{settings.front().levels > 1} {
     for (const Setting& setting : settings) rings_.emplace_back(setting);
   }
@@ -176,7 +176,7 @@ class SleepersRound {
   static constexpr std::chrono::milliseconds kNestedPatience{20};
 
   const Run& run_;
-  PartOutcome& outcome_;
+  PartReport& outcome_;
   const bool nested_;
   std::atomic<bool> stop_{false};
   std::list<SleepersRing<Base, R>> rings_;
@@ -189,8 +189,8 @@ class SleepersRound {
 // the change. In rounds with nesting the consumer has a short timeout, as lib recommends, and using
 // the timeout is not a violation. In the other rounds the consumer must never need it.
 template <class Base = kernel::HardwareCpu, Waits W = Waits::Documented, class R = Ring<>>
-PartOutcome sleepers(const Run& run) {
-  return rounds("sleepers", run, [&](PartOutcome& outcome, Random& random) {
+PartReport sleepers(const Run& run) {
+  return rounds("sleepers", run, [&](PartReport& outcome, Random& random) {
     const bool nested = W == Waits::Documented && random() % 4 == 0;
     std::vector<Setting> settings = draw_rings(random, run);
     for (Setting& setting : settings) setting = draw_sleepers(setting, nested, random);

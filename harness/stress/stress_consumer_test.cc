@@ -173,7 +173,7 @@ TEST(SettleTest, ThreadsAreAskedForAllThatTheyPublished) {
       ring = std::make_unique<ThreadedRingOf<kernel::HardwareCpu, StressConsumer<>>>(kTwoLevels);
     }
     std::atomic<bool> stop{false};
-    PartOutcome outcome;
+    PartReport outcome;
     ring->start(stop);
     const auto limit = Clock::now() + std::chrono::seconds{60};
     while (!ring->drain() && Clock::now() < limit) ::sched_yield();
@@ -191,7 +191,7 @@ TEST(SettleTest, ThreadsAreAskedForAllThatTheyPublished) {
 
 TEST(SettleTest, SleepersAreAskedForAllThatTheyPublished) {
   const stress::Run run;
-  PartOutcome outcome;
+  PartReport outcome;
   const std::vector<Setting> settings{kTwoLevels};
   // The writer waits before each burst until everything is read. The first drain of the rest drops
   // one.
@@ -206,7 +206,7 @@ TEST(SettleTest, SleepersAreAskedForAllThatTheyPublished) {
 TEST(RoundsTest, GoOnUntilTheTimeIsOverOrSomethingIsViolated) {
   const auto rounds_of = [](const stress::Run& run, unsigned violated_in) {
     unsigned count = 0;
-    const PartOutcome outcome = rounds("x", run, [&](PartOutcome& so_far, Random&) {
+    const PartReport outcome = rounds("x", run, [&](PartReport& so_far, Random&) {
       if (++count == violated_in) so_far.violate({oracle::Invariant::once, "it"}, Setting{});
     });
     EXPECT_EQ(outcome.rounds, count);
@@ -226,7 +226,7 @@ TEST(RoundsTest, TheSameSeedGivesTheSameRounds) {
   const auto first = [](std::uint64_t seed) {
     std::uint64_t number = 0;
     const stress::Run run{.seconds = 0, .seed = seed};
-    rounds("x", run, [&](PartOutcome&, Random& random) { number = random(); });
+    rounds("x", run, [&](PartReport&, Random& random) { number = random(); });
     return number;
   };
   EXPECT_EQ(first(7), first(7));
@@ -234,7 +234,7 @@ TEST(RoundsTest, TheSameSeedGivesTheSameRounds) {
 }
 
 TEST(RoundsTest, OnlyTheFirstViolationsAreKept) {
-  PartOutcome outcome;
+  PartReport outcome;
   for (int i = 0; i < 20; ++i) {
     outcome.violate({oracle::Invariant::once, std::to_string(i)}, Setting{});
   }

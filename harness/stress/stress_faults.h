@@ -16,7 +16,7 @@ namespace perfring::stress {
 struct StressFault {
   struct PlantedPart {
     std::string part;
-    PartOutcome (*run)(const Run&);
+    PartReport (*run)(const Run&);
   };
   std::string name;  // the name in the catalogue
   std::vector<PlantedPart> parts;

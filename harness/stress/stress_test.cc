@@ -261,7 +261,7 @@ TEST(ProducerProcessTest, WithStepsItDiesAtTheSameAccessEachTime) {
 template <class Base, class R = Ring<>>
 std::string violation_of(unsigned levels = 1) {
   Random random{1};
-  PartOutcome outcome;
+  PartReport outcome;
   const auto limit = Clock::now() + std::chrono::seconds{200};
   while (outcome.holds() && Clock::now() < limit) {
     run_until_killed<Base, R>(Setting{.levels = levels, .payload_max = 64, .seed = random()},
@@ -285,7 +285,7 @@ TEST(ProducerLifeTest, APublishedRecordThatDidNotComeIsAViolation) {
 
 TEST(ProducerLifeTest, EachLifeIsCounted) {
   Random random{1};
-  PartOutcome outcome;
+  PartReport outcome;
   const auto limit = Clock::now() + std::chrono::seconds{200};
   unsigned lives = 0;
   while ((outcome.delivered == 0 || outcome.lost == 0 || outcome.killed_in_record == 0) &&

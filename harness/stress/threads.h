@@ -21,7 +21,7 @@ class ThreadedRing {
   // Returns true if there was an event.
   virtual bool drain() = 0;
   // Waits for the thread, drains the rest, and adds the results.
-  virtual void end(PartOutcome& outcome) = 0;
+  virtual void end(PartReport& outcome) = 0;
 };
 
 template <class Base, class Consuming>
@@ -34,7 +34,7 @@ class ThreadedRingOf final : public ThreadedRing {
     thread_ = start_thread([this, &stop] { producer_.work(stop); });
   }
   bool drain() override { return consumer_.drain(); }
-  void end(PartOutcome& outcome) override {
+  void end(PartReport& outcome) override {
     thread_.get();
     const oracle::Ledger& ledger = producer_.ledger();
     consumer_.finish();
@@ -56,10 +56,10 @@ class ThreadedRingOf final : public ThreadedRing {
 
 // One thread per ring writes to it. The calling thread drains all rings and never sleeps, so that
 // only the rings order writer and consumer.
-PartOutcome threads(const Run& run, std::unique_ptr<ThreadedRing> (*make_ring)(const Setting&));
+PartReport threads(const Run& run, std::unique_ptr<ThreadedRing> (*make_ring)(const Setting&));
 
 template <class Base = kernel::HardwareCpu, class Consuming = StressConsumer<>>
-PartOutcome threads(const Run& run) {
+PartReport threads(const Run& run) {
   return threads(run, [](const Setting& setting) {
     return std::unique_ptr<ThreadedRing>{new ThreadedRingOf<Base, Consuming>(setting)};
   });

@@ -31,8 +31,8 @@ namespace perfring::cli {
 namespace {
 
 using conformance::Case;
+using conformance::CaseOutcome;
 using conformance::Cell;
-using conformance::Outcome;
 using CaseRunner = std::function<Cell(const Case&, const conformance::ProcessLimits&)>;
 
 constexpr const char* kLister = "perfring conform --list";
@@ -98,8 +98,8 @@ std::expected<Known, std::string> known_failures(const std::string& path) {
     }
     if (id.empty()) continue;
     bool is_one = false;
-    for (auto each = Outcome::Loses; each <= Outcome::OutOfBounds;
-         each = static_cast<Outcome>(static_cast<int>(each) + 1)) {
+    for (auto each = CaseOutcome::Loses; each <= CaseOutcome::OutOfBounds;
+         each = static_cast<CaseOutcome>(static_cast<int>(each) + 1)) {
       is_one = is_one || outcome == to_string(each);
     }
     if (conformance::find_case(id) == nullptr || !is_one) {
@@ -138,7 +138,7 @@ const Cell* common_obstacle(const std::vector<ConformRow>& rows) {
   if (rows.size() < kAlike) return nullptr;
   const Cell& first = rows.front().cell;
   const auto is_alike = [&first](const ConformRow& row) {
-    return row.cell.outcome == Outcome::NotRun && row.cell.of_any_case &&
+    return row.cell.outcome == CaseOutcome::NotRun && row.cell.of_any_case &&
            row.cell.detail == first.detail;
   };
   return std::all_of(rows.begin(), rows.begin() + kAlike, is_alike) ? &first : nullptr;

@@ -20,7 +20,7 @@
 namespace perfring::cli {
 
 using conformance::Accept;
-using conformance::Outcome;
+using conformance::CaseOutcome;
 
 namespace {
 
@@ -28,8 +28,8 @@ constexpr const char* kind_of(const conformance::Case& of) {
   return of.reachable ? "reachable" : "hostile";
 }
 
-std::map<Outcome, std::size_t> counts(const ConformReport& report) {
-  std::map<Outcome, std::size_t> all;
+std::map<CaseOutcome, std::size_t> counts(const ConformReport& report) {
+  std::map<CaseOutcome, std::size_t> all;
   for (const ConformRow& row : report.rows) ++all[row.cell.outcome];
   return all;
 }
@@ -45,7 +45,7 @@ std::string accepted(const ConformRow& row) {
 // Returns "acceptable (silent)", "hangs, as known" or "right, but the known outcome is 'hangs'".
 std::string outcome_of(const ConformRow& row) {
   std::string text = to_string(row.cell.outcome);
-  if (row.cell.outcome == Outcome::Acceptable) text += " (" + accepted(row) + ")";
+  if (row.cell.outcome == CaseOutcome::Acceptable) text += " (" + accepted(row) + ")";
   if (!row.known.empty()) {
     text += row.surprises() ? ", but the known outcome is '" + row.known + "'" : ", as known";
   }
@@ -75,7 +75,7 @@ std::string summary(const ConformReport& report) {
 std::string fixed_cases(const ConformReport& report) {
   std::string text;
   for (const ConformRow& row : report.rows) {
-    const bool good = row.cell.outcome <= Outcome::Acceptable;
+    const bool good = row.cell.outcome <= CaseOutcome::Acceptable;
     if (!row.known.empty() && good) text += (text.empty() ? "" : ", ") + row.of->id;
   }
   return text.empty() ? "" : "fixed; remove from the known failures: " + text + "\n";
@@ -107,9 +107,9 @@ bool ConformRow::surprises() const {
 }
 
 Conclusion ConformReport::conclusion() const {
-  const auto ran = [](const ConformRow& row) { return row.cell.outcome != Outcome::NotRun; };
+  const auto ran = [](const ConformRow& row) { return row.cell.outcome != CaseOutcome::NotRun; };
   const auto broken = [](const ConformRow& row) {
-    return row.cell.outcome == Outcome::NotRun && !row.cell.unsupported;
+    return row.cell.outcome == CaseOutcome::NotRun && !row.cell.unsupported;
   };
   std::string nothing;
   if (std::ranges::none_of(rows, ran)) {
@@ -184,7 +184,7 @@ std::string to_junit(const ConformReport& report) {
     if (row.surprises()) {
       ++failures;
       cases += fmt::format("><failure message=\"{}\"/></testcase>\n", message);
-    } else if (row.cell.outcome == Outcome::NotRun) {
+    } else if (row.cell.outcome == CaseOutcome::NotRun) {
       ++skipped;
       cases += fmt::format("><skipped message=\"{}\"/></testcase>\n", message);
     } else {

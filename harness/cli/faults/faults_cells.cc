@@ -73,7 +73,7 @@ FoundFault by_stress(const Fault& fault, bool expected) {
   run.patience = stress::kPatienceWithAFault;
   std::vector<std::string> violations;
   for (const auto& part : stress::find_planted(fault.name)->parts) {
-    const stress::PartOutcome outcome = part.run(run);
+    const stress::PartReport outcome = part.run(run);
     if (outcome.holds()) return {};
     violations.push_back(outcome.violations.front());
   }

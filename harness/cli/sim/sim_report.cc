@@ -14,14 +14,14 @@
 namespace perfring::cli {
 namespace {
 
-using simulator::CpuOutcome;
+using simulator::CpuTotals;
 using simulator::Found;
 
 constexpr const char* kSimRow = "{:>5} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>11} {:>15}\n";
 
 double records_per_second(const simulator::SimulationOutcome& outcome) {
   std::uint64_t delivered = 0;
-  for (const CpuOutcome& cpu : outcome.cpus) delivered += cpu.received.delivered;
+  for (const CpuTotals& cpu : outcome.cpus) delivered += cpu.received.delivered;
   return outcome.seconds > 0 ? static_cast<double>(delivered) / outcome.seconds : 0;
 }
 
@@ -63,7 +63,7 @@ std::string nothing_shown(const SimPlan& sim, const simulator::SimulationOutcome
         sim.fault->name, invocation(), in_words(expected));
   }
   std::uint64_t events = 0;
-  for (const CpuOutcome& cpu : outcome.cpus) {
+  for (const CpuTotals& cpu : outcome.cpus) {
     events += cpu.received.delivered + cpu.received.lost + cpu.received.malformed +
               cpu.received.overwritten;
   }
@@ -88,7 +88,7 @@ std::string sim_table(const SimPlan& sim, const SimOutcome& result) {
   std::string text = fmt::format(kSimRow, "CPU", "attempted", "accepted", "delivered", "lost",
                                  "failed", "malformed", "overwritten", "bytes");
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
-    const CpuOutcome& cpu = outcome.cpus[i];
+    const CpuTotals& cpu = outcome.cpus[i];
     text +=
         fmt::format(kSimRow, i, grouped(cpu.attempted.attempts()), grouped(cpu.attempted.accepted),
                     grouped(cpu.received.delivered), grouped(cpu.received.lost + cpu.unreported),
@@ -142,7 +142,7 @@ Json sim_object(const SimPlan& sim, const SimOutcome& result) {
   json["replay"] = replay_line(sim, sim.plan);
   json["cpus"] = Json::array();
   for (std::size_t i = 0; i < outcome.cpus.size(); ++i) {
-    const CpuOutcome& cpu = outcome.cpus[i];
+    const CpuTotals& cpu = outcome.cpus[i];
     json["cpus"].push_back({{"cpu", i},
                             {"attempted", cpu.attempted.attempts()},
                             {"accepted", cpu.attempted.accepted},

@@ -34,7 +34,7 @@ std::string stress_list_json();
 
 // Concludes from the parts: "holds" if every invariant holds in each part or, with a fault, if the
 // fault was found.
-Conclusion conclusion_of(std::span<const stress::PartOutcome> parts, bool interrupted,
+Conclusion conclusion_of(std::span<const stress::PartReport> parts, bool interrupted,
                          const std::string& fault);
 
 // Returns the command that repeats the settings and the writers' choices.

@@ -31,13 +31,13 @@
 namespace perfring::cli {
 namespace {
 
-using stress::PartOutcome;
+using stress::PartReport;
 using stress::Run;
 
 constexpr const char* kStressRow =
     "{:>10} {:>8} {:>13} {:>13} {:>13} {:>11} {:>9} {:>9} {:>9}  {}\n";
 
-double per_second(const PartOutcome& outcome) {
+double per_second(const PartReport& outcome) {
   return outcome.seconds > 0 ? static_cast<double>(outcome.delivered) / outcome.seconds : 0;
 }
 
@@ -61,26 +61,26 @@ std::string not_found(const stress::StressFault& fault) {
       fault.name, fault.name);
 }
 
-bool all_hold(std::span<const PartOutcome> parts) {
-  return std::ranges::all_of(parts, &PartOutcome::holds);
+bool all_hold(std::span<const PartReport> parts) {
+  return std::ranges::all_of(parts, &PartReport::holds);
 }
 
 // The verdict as a table and as JSON, with the same figures. `replay` is the command that
 // reproduces a violation.
-std::string stress_table(std::span<const PartOutcome> parts, const Conclusion& conclusion,
+std::string stress_table(std::span<const PartReport> parts, const Conclusion& conclusion,
                          const std::string& replay) {
   std::string table =
       fmt::format(kStressRow, "part", "rounds", "attempted", "delivered", "lost", "records/s",
                   "woken", "timed out", "in record", "attempted = delivered + lost");
   double seconds = 0;
-  for (const PartOutcome& part : parts) {
+  for (const PartReport& part : parts) {
     table +=
         fmt::format(kStressRow, part.part, part.rounds, part.attempted, part.delivered, part.lost,
                     whole(per_second(part)), part.woken, part.timed_out, part.killed_in_record,
                     part.attempted == part.delivered + part.lost ? "yes" : "NO");
     seconds += part.seconds;
   }
-  for (const PartOutcome& part : parts) {
+  for (const PartReport& part : parts) {
     for (const std::string& violation : part.violations) {
       table += fmt::format("VIOLATED {}: {}\n", part.part, violation);
     }
@@ -90,12 +90,12 @@ std::string stress_table(std::span<const PartOutcome> parts, const Conclusion& c
          fmt::format("{} in {:.1f} s\n", sentence(conclusion, "All invariants hold"), seconds);
 }
 
-std::string stress_json(std::span<const PartOutcome> parts, const Conclusion& conclusion,
+std::string stress_json(std::span<const PartReport> parts, const Conclusion& conclusion,
                         const std::string& replay) {
   Json json = to_json(conclusion);
   json["replay"] = replay;
   json["parts"] = Json::array();
-  for (const PartOutcome& part : parts) {
+  for (const PartReport& part : parts) {
     json["parts"].push_back({
         {"part", part.part},
         {"rounds", part.rounds},
@@ -143,10 +143,10 @@ class Alarm {
   Alarm& operator=(const Alarm&) = delete;
 };
 
-std::vector<PartOutcome> run_parts(const StressOptions& options, Run run) {
+std::vector<PartReport> run_parts(const StressOptions& options, Run run) {
   struct Part {
     bool wanted;
-    PartOutcome (*run)(const Run&);
+    PartReport (*run)(const Run&);
   };
   const bool all = options.every_part();
   const Part parts[] = {{all || options.threads, stress::threads<>},
@@ -155,18 +155,18 @@ std::vector<PartOutcome> run_parts(const StressOptions& options, Run run) {
   int count = 0;
   for (const Part& part : parts) count += part.wanted ? 1 : 0;
   run.seconds /= count;
-  std::vector<PartOutcome> outcomes;
+  std::vector<PartReport> outcomes;
   for (const Part& part : parts) {
     if (part.wanted && !run.interrupted()) outcomes.push_back(part.run(run));
   }
   return outcomes;
 }
 
-std::vector<PartOutcome> run_fault(const StressOptions& options, Run run) {
+std::vector<PartReport> run_fault(const StressOptions& options, Run run) {
   const auto& parts = stress::find_planted(options.fault)->parts;
   run.patience = stress::kPatienceWithAFault;
   run.seconds /= static_cast<double>(parts.size());
-  std::vector<PartOutcome> outcomes;
+  std::vector<PartReport> outcomes;
   for (const auto& part : parts) {
     if (!run.interrupted()) outcomes.push_back(part.run(run));
   }
@@ -175,7 +175,7 @@ std::vector<PartOutcome> run_fault(const StressOptions& options, Run run) {
 
 }  // namespace
 
-Conclusion conclusion_of(std::span<const PartOutcome> parts, bool interrupted,
+Conclusion conclusion_of(std::span<const PartReport> parts, bool interrupted,
                          const std::string& fault) {
   std::string nothing;
   if (!fault.empty()) {
@@ -183,7 +183,7 @@ Conclusion conclusion_of(std::span<const PartOutcome> parts, bool interrupted,
   } else if (parts.empty()) {
     nothing = "no part was run";
   }
-  for (const PartOutcome& part : parts) {
+  for (const PartReport& part : parts) {
     if (part.delivered == 0 && nothing.empty()) {
       nothing = fmt::format("no record was delivered by the part {}", part.part);
     }
@@ -195,7 +195,7 @@ int run_command(const StressOptions& options) {
   if (options.list) {
     return deliver(options.json ? stress_list_json() : stress_list(), kHolds, "the list");
   }
-  std::vector<PartOutcome> parts;
+  std::vector<PartReport> parts;
   bool interrupted = false;
   {
     const StopOnSignals stop;

@@ -81,10 +81,10 @@ TEST(StressCommandTest, SomeProcessesAreKilledWithinARecord) {
 
 // One part that never ran its writers, next to two that did.
 TEST(StressConclusionTest, APartThatDeliversNothingShowsNothing) {
-  std::vector<stress::PartOutcome> parts(3);
-  for (stress::PartOutcome& each : parts) each.part = "spins", each.delivered = 7;
+  std::vector<stress::PartReport> parts(3);
+  for (stress::PartReport& each : parts) each.part = "spins", each.delivered = 7;
   EXPECT_EQ(conclusion_of(parts, false, "").verdict, Verdict::Holds);
-  for (stress::PartOutcome& each : parts) {
+  for (stress::PartReport& each : parts) {
     each.part = "sleeps";
     each.delivered = 0;
     const Conclusion conclusion = conclusion_of(parts, false, "");

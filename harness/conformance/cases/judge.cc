@@ -41,13 +41,13 @@ class Judgement {
     if (found == expected_.end()) {
       const bool again = std::any_of(expected_.begin(), from,
                                      [&](const Event& each) { return matches(each, delivered); });
-      cell_.worsen(Outcome::Garbage, (again ? "delivered again: " : "never written: ") +
-                                         to_text(delivered) + due_instead_of(delivered));
+      cell_.worsen(CaseOutcome::Garbage, (again ? "delivered again: " : "never written: ") +
+                                             to_text(delivered) + due_instead_of(delivered));
       return;
     }
     skip_to(found);
     if (found->kind == Kind::Maybe) {
-      cell_.accept(of_, Accept::Guesses, Outcome::Garbage, "delivered: " + to_text(delivered));
+      cell_.accept(of_, Accept::Guesses, CaseOutcome::Garbage, "delivered: " + to_text(delivered));
     } else {
       judge_skipped();
     }
@@ -75,10 +75,10 @@ class Judgement {
     std::size_t before = next_;
     while (before > 0 && expected_[before - 1].kind == Kind::Maybe) --before;
     if (before > 0 && expected_[before - 1].kind == Kind::Bad) {
-      return cell_.accept(of_, Accept::Errors, Outcome::Garbage,
+      return cell_.accept(of_, Accept::Errors, CaseOutcome::Garbage,
                           "a second error for one malformed record");
     }
-    cell_.worsen(Outcome::Garbage, "an error for an intact record");
+    cell_.worsen(CaseOutcome::Garbage, "an error for an intact record");
   }
 
   // Returns the count that was due: it shows where the consumer read the wrong one.
@@ -102,17 +102,17 @@ class Judgement {
         silent_ = true;
         continue;
       }
-      cell_.worsen(Outcome::Loses, "not delivered: " + to_text(event));
+      cell_.worsen(CaseOutcome::Loses, "not delivered: " + to_text(event));
     }
   }
 
   // Judges a malformed record that was passed over, once no error can follow for it.
   void judge_skipped() {
     if (silent_) {
-      cell_.accept(of_, Accept::Silent, Outcome::Loses, "a malformed record was skipped");
+      cell_.accept(of_, Accept::Silent, CaseOutcome::Loses, "a malformed record was skipped");
     }
     if (!unreported_.empty()) {
-      cell_.worsen(Outcome::Loses, "not delivered, and not reported: " + unreported_);
+      cell_.worsen(CaseOutcome::Loses, "not delivered, and not reported: " + unreported_);
     }
     silent_ = false;
     unreported_.clear();
@@ -128,41 +128,41 @@ class Judgement {
 
 }  // namespace
 
-const char* to_string(Outcome outcome) {
+const char* to_string(CaseOutcome outcome) {
   switch (outcome) {
-    case Outcome::Right:
+    case CaseOutcome::Right:
       return "right";
-    case Outcome::Acceptable:
+    case CaseOutcome::Acceptable:
       return "acceptable";
-    case Outcome::NotRun:
+    case CaseOutcome::NotRun:
       return "not run";
-    case Outcome::Loses:
+    case CaseOutcome::Loses:
       return "loses";
-    case Outcome::Garbage:
+    case CaseOutcome::Garbage:
       return "garbage";
-    case Outcome::Floods:
+    case CaseOutcome::Floods:
       return "floods";
-    case Outcome::Hangs:
+    case CaseOutcome::Hangs:
       return "hangs";
-    case Outcome::Crashes:
+    case CaseOutcome::Crashes:
       return "crashes";
-    case Outcome::OutOfBounds:
+    case CaseOutcome::OutOfBounds:
       return "out of bounds";
   }
   return "unknown outcome";
 }
 
-void Cell::worsen(Outcome to, std::string why) {
+void Cell::worsen(CaseOutcome to, std::string why) {
   if (to <= outcome) return;
   outcome = to;
   detail = std::move(why);
 }
 
-void Cell::accept(const Case& of, Accept as, Outcome otherwise, const std::string& why) {
+void Cell::accept(const Case& of, Accept as, CaseOutcome otherwise, const std::string& why) {
   if (!of.accepts_outcome(as)) return worsen(otherwise, why);
   const auto at = std::ranges::lower_bound(accepted, as);
   if (at == accepted.end() || *at != as) accepted.insert(at, as);
-  worsen(Outcome::Acceptable, why);
+  worsen(CaseOutcome::Acceptable, why);
 }
 
 void confine(const ProcessLimits& limits) {
@@ -190,15 +190,15 @@ bool judge_end(int exit_code, std::string_view out, std::string_view err,
   const std::string error_line = err.empty() ? "" : ": " + first_line(err);
   // A program that ignores SIGXFSZ, as Python does, continues, or reports that it could not write.
   if (signal == SIGXFSZ || std::max(out.size(), err.size()) >= limits.output) {
-    cell.worsen(Outcome::Floods, fmt::format("more than {} bytes of output", limits.output));
+    cell.worsen(CaseOutcome::Floods, fmt::format("more than {} bytes of output", limits.output));
   } else if (exit_code == 0) {
     return true;
   } else if (signal == SIGXCPU) {
-    cell.worsen(Outcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
+    cell.worsen(CaseOutcome::Hangs, fmt::format("{} s of CPU time", limits.cpu_seconds));
   } else if (signal > 0) {
-    cell.worsen(Outcome::Crashes, fmt::format("signal {}{}", signal, error_line));
+    cell.worsen(CaseOutcome::Crashes, fmt::format("signal {}{}", signal, error_line));
   } else {
-    cell.worsen(Outcome::Crashes, fmt::format("exit code {}{}", exit_code, error_line));
+    cell.worsen(CaseOutcome::Crashes, fmt::format("exit code {}{}", exit_code, error_line));
   }
   return false;
 }
@@ -244,13 +244,13 @@ std::string to_text(const Tails& tails) {
 
 void judge_place(const Tails& tails, Cell& cell) {
   if (tails.moved() <= tails.published()) return;
-  cell.worsen(Outcome::Loses, "a tail beyond the head: " + to_text(tails));
+  cell.worsen(CaseOutcome::Loses, "a tail beyond the head: " + to_text(tails));
 }
 
 void judge_tail(const Case& of, const Tails& tails, Cell& cell) {
   const std::uint32_t moved = tails.moved();
   if (moved >= tails.published()) return judge_place(tails, cell);
-  const Outcome otherwise = moved % 8 == 0 ? Outcome::Loses : Outcome::Garbage;
+  const CaseOutcome otherwise = moved % 8 == 0 ? CaseOutcome::Loses : CaseOutcome::Garbage;
   cell.accept(of, Accept::Stops, otherwise, to_text(tails));
 }
 

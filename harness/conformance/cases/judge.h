@@ -20,7 +20,7 @@
 namespace perfring::conformance {
 
 // From good to bad. The worst of several outcomes counts.
-enum class Outcome : std::uint8_t {
+enum class CaseOutcome : std::uint8_t {
   Right,
   Acceptable,
   NotRun,
@@ -31,21 +31,21 @@ enum class Outcome : std::uint8_t {
   Crashes,
   OutOfBounds,
 };
-const char* to_string(Outcome outcome);
-inline bool is_failure(Outcome outcome) {
-  return outcome > Outcome::NotRun;
+const char* to_string(CaseOutcome outcome);
+inline bool is_failure(CaseOutcome outcome) {
+  return outcome > CaseOutcome::NotRun;
 }
 
 struct Cell {
-  Outcome outcome = Outcome::Right;
+  CaseOutcome outcome = CaseOutcome::Right;
   std::vector<Accept> accepted{};        // the reasons for Acceptable
   std::string detail{};                  // the first thing that was wrong, or why it was not run
   bool unsupported = false;              // not run for a reason that the subject cannot change
   bool of_any_case = false;              // not run for a reason unrelated to the case
   std::vector<std::string> backtrace{};  // of a crash: the called functions, innermost first
 
-  void worsen(Outcome to, std::string why);
-  void accept(const Case& of, Accept as, Outcome otherwise, const std::string& why);
+  void worsen(CaseOutcome to, std::string why);
+  void accept(const Case& of, Accept as, CaseOutcome otherwise, const std::string& why);
 };
 
 // Limits for a consumer that is a program of its own.

@@ -55,7 +55,7 @@ void PlayedRings::judge_unread(Cell& cell, bool sleeps) const {
   for (const PlayedRing& each : played_) {
     const Tails now = each.now();
     if (now.moved() >= now.published() || !is_announced(*each.event)) continue;
-    cell.worsen(Outcome::Loses,
+    cell.worsen(CaseOutcome::Loses,
                 (sleeps ? "it slept although records were announced to it: "
                         : "it kept waiting, and did not read the records announced to it: ") +
                     to_text(now));
@@ -188,10 +188,10 @@ void Supervisor::add_to_detail(Cell& cell) const {
   if (is_failure(cell.outcome) && cell.detail.find("data_tail") == std::string::npos) {
     cell.detail += rings_.positions();
   }
-  if (cell.outcome != Outcome::NotRun && sigints_ > kSigints) {
+  if (cell.outcome != CaseOutcome::NotRun && sigints_ > kSigints) {
     add("it was killed, because SIGINT did not end it");
   }
-  if (cell.outcome > Outcome::Acceptable && process_.is_set_uid()) {
+  if (cell.outcome > CaseOutcome::Acceptable && process_.is_set_uid()) {
     add("a traced program gets no privilege from its set-uid bit");
   }
 }
@@ -222,7 +222,7 @@ bool Supervisor::ended_well() {
       signal == SIGKILL && process_.cpu_seconds() >= static_cast<double>(limits_.cpu_seconds);
   const bool floods = process_.printed_bytes() >= limits_.output;
   if (!floods && (signal == SIGXCPU || killed_ || (out_of_cpu && sigints_ == 0))) {
-    cell_.worsen(Outcome::Hangs, "it did not end" + rings_.positions());
+    cell_.worsen(CaseOutcome::Hangs, "it did not end" + rings_.positions());
     return false;
   }
   const int code = signal != 0 ? 128 + signal : WEXITSTATUS(status);
@@ -241,7 +241,7 @@ Cell Supervisor::judge() {
   const auto not_run = [this](const std::string& why, bool of_any_case, bool unsupported = false) {
     if (is_failure(cell_.outcome) && !unsupported) return cell_;
     Cell none;
-    none.worsen(Outcome::NotRun, why);
+    none.worsen(CaseOutcome::NotRun, why);
     none.unsupported = unsupported;
     none.of_any_case = of_any_case;
     return none;
@@ -251,7 +251,7 @@ Cell Supervisor::judge() {
     return not_run(obstacle->why, obstacle->is_of_any_case, true);
   }
   if (!out_of_bounds_.empty()) {
-    cell_.worsen(Outcome::OutOfBounds, out_of_bounds_);
+    cell_.worsen(CaseOutcome::OutOfBounds, out_of_bounds_);
     if (process_.fault()) cell_.backtrace = process_.fault()->frames;
     return cell_;
   }
@@ -265,7 +265,7 @@ Cell Supervisor::judge() {
   if (!delivered) return not_run("its output cannot be parsed: " + delivered.error(), true);
   judge_streams(case_, rings_.expected(), *delivered, cell_);
   rings_.judge_tails(cell_);
-  if (cell_.outcome == Outcome::Loses && out.empty()) cell_.detail += " (it printed nothing)";
+  if (cell_.outcome == CaseOutcome::Loses && out.empty()) cell_.detail += " (it printed nothing)";
   return cell_;
 }
 
@@ -299,7 +299,7 @@ Cell run_supervised(const std::vector<std::string>& command, const Case& of, con
     why = emitter.error();
   }
   Cell none;
-  none.worsen(Outcome::NotRun, first_line(*why));
+  none.worsen(CaseOutcome::NotRun, first_line(*why));
   none.unsupported = true;
   return none;
 }
