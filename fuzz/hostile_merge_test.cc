@@ -164,7 +164,7 @@ struct SoundsAreLost : Right {
 TEST(HostileMergeTest, AnEventThatNobodyWroteIsFound) {
   EXPECT_DEATH(run<Planted<Doubles<kHostile>>>(kSeed),
                "an event that the reference does not have|an event after the reference's last");
-  EXPECT_DEATH(run<Planted<Doubles<kSound>>>(kSeed), "or it has come before");
+  EXPECT_DEATH(run<Planted<Doubles<kSound>>>(kSeed), "or it was delivered before");
   EXPECT_DEATH(run<Planted<AddsALost>>(kSeed), "an event that the reference does not have");
   EXPECT_DEATH(run<Planted<AddsALost>>("empty"), "an event after the reference's last");
   EXPECT_DEATH(run<Planted<SoundsAreLost>>(kSeed), "the sound ring holds samples only");

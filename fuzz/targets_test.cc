@@ -230,7 +230,7 @@ TEST(TwoConsumersTest, ADrainThatStopsIsComparedToo) {
   EXPECT_DEATH(compare_stopped<faults::TakesOneAtATime<Memory>>(2),
                "the reference has more events");
   EXPECT_DEATH(compare_stopped<ForgetsTheBreak>(1), "try_fold's result");
-  EXPECT_DEATH(compare_stopped<IsAlwaysReadable>(1), "readable\\(\\) after a whole drain");
+  EXPECT_DEATH(compare_stopped<IsAlwaysReadable>(1), "readable\\(\\) after a complete drain");
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST_F(MergeOrderTest, EqualKeysComeByRingThenPosition) {
   EXPECT_EQ(at(1, 16), "holds");
   EXPECT_THAT(at(1, 8), HasSubstr("merged: was delivered after a later event with the same key"));
   EXPECT_EQ(at(2, 0), "holds");
-  EXPECT_THAT(at(1, 64), HasSubstr("merged: came after"));
+  EXPECT_THAT(at(1, 64), HasSubstr("merged: was delivered after a later event"));
   order_.begin_run(/*is_flush=*/true);
   EXPECT_EQ(at(0, 0), "holds") << "another run";
 }
@@ -307,7 +307,8 @@ TEST_F(MergeJudgeTest, ARecordThatComesTwiceIsAViolation) {
   begin_drain();
   sample_comes(0, 1);
   sample_comes(0, 1);
-  EXPECT_THAT(found(), HasSubstr("once: stream 0 sequence 0 of 20 bytes was delivered, which"));
+  EXPECT_THAT(found(),
+              HasSubstr("once: stream 0 sequence 0 of 20 bytes was delivered, but was not due"));
 }
 
 TEST_F(MergeJudgeTest, AnUnpublishedRecordIsNotDue) {

@@ -253,9 +253,9 @@ TEST_F(ConformMisbehaviourTest, RunsOnlyCasesThatProgramIsSetUpFor) {
   };
   const std::string report = outcomes({"{wakeup_events}"});
   EXPECT_THAT(report, AllOf(HasSubstr("8 cases"), HasSubstr("6 right, 2 not run")));
-  EXPECT_THAT(report, HasSubstr("not run: the case is of wakeup_watermark 1\n"));
+  EXPECT_THAT(report, HasSubstr("not run: the case needs wakeup_watermark 1\n"));
   EXPECT_THAT(report, HasSubstr("not run: it opened rings on 1 of the case's 2 CPUs\n"));
-  EXPECT_THAT(outcomes({}), HasSubstr("not run: the case is of wakeup_events 1000\n"));
+  EXPECT_THAT(outcomes({}), HasSubstr("not run: the case needs wakeup_events 1000\n"));
 }
 
 // No process of the program keeps running.

@@ -168,7 +168,7 @@ std::string PlayedRings::why_impossible(const ProgramEvent& event) const {
   const bool same_wakeups = wanted.watermark == (event.attr.watermark != 0) &&
                             within(wanted.wakeup) == within(event.attr.wakeup_events);
   if (case_.has_other_wakeups() && !same_wakeups) {
-    return fmt::format("the case is of {} {}",
+    return fmt::format("the case needs {} {}",
                        wanted.watermark ? "wakeup_watermark" : "wakeup_events", wanted.wakeup);
   }
   if (pages < wanted.pages || (case_.exact && pages != wanted.pages)) {

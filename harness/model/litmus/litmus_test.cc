@@ -194,7 +194,7 @@ TEST(ReadLitmusTest, ErrorLocatesOffendingField) {
   const auto with = [&](const std::string& rest) { return error(head + rest + "}]"); };
   const std::vector<std::pair<std::string, std::string>> cases{
       {error("{"), "not JSON"},
-      {error("{}"), "not a list of litmus tests"},
+      {error("{}"), "neither a list of litmus tests nor an object"},
       {error("[1]"), "program number 1: not an object: 1"},
       {error(R"([{"name": "X"}])"), "program X: field 'race' is missing"},
       {error(R"([{"name": "X", "race": 3}])"), "program X: field 'race'"},
