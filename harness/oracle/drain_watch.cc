@@ -88,8 +88,8 @@ void DrainWatch::in_ring(Bytes head, Bytes tail) {
                                        head.data() + head.size() == data_.data() + data_.size());
   if (!joined || head.size() + tail.size() > data_.size()) {
     violate(Invariant::in_ring,
-            fmt::format("slices of {} and {} bytes that are not one piece of the ring", head.size(),
-                        tail.size()));
+            fmt::format("slices of {} and {} bytes that are not contiguous in the ring",
+                        head.size(), tail.size()));
   }
 }
 
@@ -109,11 +109,9 @@ void DrainWatch::end_drain(std::optional<std::uint32_t> available) {
                                            : data_.size();
   const bool whole = impossible_ || moved_ % kHeaderSize == 0;
   if (moved_ < at_least_ || moved_ > most || !whole) {
-    violate(
-        Invariant::tail_honest,
-        fmt::format("data_tail moved by {} in a drain; events: {}, of at least {} bytes, of {} at "
-                    "most",
-                    moved_, events_, at_least_, most));
+    violate(Invariant::tail_honest, fmt::format("data_tail moved by {} in a drain of {} events, "
+                                                "which take at least {} and at most {} bytes",
+                                                moved_, events_, at_least_, most));
   }
   if (events_ == 0 && moved_ != 0) {
     violate(Invariant::tail_honest,

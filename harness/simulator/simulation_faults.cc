@@ -41,7 +41,7 @@ constexpr const char* kTooMany = "unread: a ring of 4096 holds 4088";
 constexpr const char* kFlush = "a complete flush left [0-9]+ bytes that were reserved before it";
 constexpr const char* kAsleep = "the consumer waits for a wakeup although [0-9]+ unread records";
 constexpr const char* kAgain = "was delivered again; expected";
-constexpr const char* kMoved = "data_tail moved by [0-9]+ in a drain; events: [0-9]+, of at least";
+constexpr const char* kMoved = "data_tail moved by [0-9]+ in a drain of [0-9]+ events, which take";
 constexpr const char* kTooSoon = "was delivered with the key [0-9]+, which is not lower than";
 constexpr const char* kHeldBack = "held back the key [0-9]+, which is lower than its bound";
 constexpr const char* kLateInVain = "is late by [0-9]+, although its writer took [0-9]+ and";
@@ -84,7 +84,7 @@ constexpr Where kWhere[] = {
     {"tail_too_low", "bursts", "", kMoved},
     {"tail_too_high", "bursts", "", "after a drain whose events end at"},
     {"shortens_samples", "bursts", "", kOtherBytes},
-    {"never_commits", "bursts", "", "data_tail moved by 0 in a drain;"},
+    {"never_commits", "bursts", "", "data_tail moved by 0 in a drain of"},
     {"commits_before_reading", "bursts", "",
      "while the drain.s event 1 was still to be delivered|though nothing was delivered"},
     {"commits_early", "bursts", "", kWithinDrain},
@@ -103,7 +103,7 @@ constexpr Where kWhere[] = {
     {"drops_second_slice", "bursts", "", kOtherBytes},
     {"redelivers_after_break", "bursts", "", kMoved},
     {"commits_all_on_break", "bursts", "", "after a drain whose events end at"},
-    {"no_commit_on_throw", "bursts", "", "data_tail moved by 0 in a drain;"},
+    {"no_commit_on_throw", "bursts", "", "data_tail moved by 0 in a drain of"},
     {"commits_each_unfenced", "bursts", "", kWithinDrain},
     {"reads_after_drain", "bursts", "", kWithinDrain},
     {"ignores_break", "bursts", "", "an event was delivered after the drain.s last"},
