@@ -15,6 +15,7 @@
 #include "harness/program/output_file.h"
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
+#include "harness/rig/script_outcome.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
 

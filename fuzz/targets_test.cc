@@ -23,6 +23,7 @@
 #include "harness/faults/consumer_faults.h"
 #include "harness/faults/memory_faults.h"
 #include "harness/faults/ring_wrappers.h"
+#include "harness/rig/script_outcome.h"
 #include "harness/rig/script_run.h"
 #include "harness/script/script.h"
 #include "perfring/control_flow.h"

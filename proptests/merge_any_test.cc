@@ -13,6 +13,7 @@
 #include "harness/faults/memory_faults.h"
 #include "perfring/ring/default_memory.h"
 #include "proptests/merge_oracle.h"
+#include "proptests/merge_rows.h"
 #include "proptests/property.h"
 
 namespace perfring::proptests {

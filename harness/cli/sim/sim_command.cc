@@ -15,7 +15,7 @@
 #include "harness/program/run_program.h"
 #include "harness/program/verdict.h"
 #include "harness/rig/script_faults.h"
-#include "harness/rig/script_run.h"
+#include "harness/rig/script_outcome.h"
 #include "harness/script/script.h"
 #include "harness/simulator/runs.h"
 #include "harness/simulator/simulation.h"
