@@ -23,10 +23,7 @@ def files():
                 "*.cc",
                 "*.h",
             ],
-            exclude = [
-                "*_faults.cc",
-                "*_test.cc",
-            ],
+            exclude = ["*_test.cc"],
         ),
         visibility = ["//lib:__subpackages__"],
     )
