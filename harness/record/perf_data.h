@@ -10,7 +10,6 @@
 // the events. No feature is read.
 
 #include <linux/perf_event.h>
-#include <sys/types.h>
 
 #include <array>
 #include <bit>
@@ -159,16 +158,6 @@ std::string piped_perf_data_header(std::span<const PerfDataEvent> events,
 // Returns the features, which follow `records` bytes of records and end the file.
 std::string perf_data_features(std::span<const PerfDataEvent> events, std::uint64_t records,
                                const PerfDataFeatures& features);
-
-// Returns FORK, COMM and MMAP2 records for the tasks that already exist, as an event with these
-// attributes and this id would write them; their time is 0. The kernel writes such records only for
-// later changes, and without them perf shows a sample's pid in place of its program, and no
-// symbols.
-//
-// `of`: the process; 0 for all processes; nullopt for the map of the kernel alone, which is always
-// included. Omits tasks that end in the meantime or that this user may not inspect, and the
-// kernel's map if its addresses are hidden.
-std::string existing_tasks(const perf_event_attr& attr, std::uint64_t id, std::optional<pid_t> of);
 
 }  // namespace perfring::record
 

@@ -25,6 +25,7 @@
 #include "harness/program/console.h"
 #include "harness/program/json.h"
 #include "harness/program/output_file.h"
+#include "harness/record/existing_tasks.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 #include "perfring/event/event.h"
