@@ -3,33 +3,22 @@
 
 // Compares the events that a consumer of one ring delivers with the ledger of what was written to
 // the ring, event by event. For runs in which the writer and the consumer share a thread, so that
-// the next event is known exactly. For two threads, see StreamChecker below.
+// the next event is known exactly. For two threads, see stream_checker.h.
 
 #include <linux/perf_event.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "harness/oracle/drain_watch.h"
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
 #include "harness/oracle/payload.h"
+#include "harness/oracle/received.h"
 #include "perfring/perf_event.h"
 
 namespace perfring::oracle {
-
-// Totals of what a consumer took out of a ring.
-struct Received {
-  std::uint64_t delivered = 0;  // samples
-  std::uint64_t lost = 0;       // sum of the LOSTs' counts
-  std::uint64_t malformed = 0;
-  std::uint64_t overwritten = 0;            // records whose bytes may have been overwritten (K10)
-  std::uint64_t overwritten_lost = 0;       // losses reported by overwritten LOSTs
-  std::uint64_t desynchronized_events = 0;  // delivered in place of overwritten records
-  std::uint64_t bytes = 0;                  // bytes of the ring
-};
 
 // The phases of a Checker:
 //
@@ -118,43 +107,6 @@ class Checker : private FirstViolation {
   Payload skipped_;              // in Phase::Skipped
   Payload last_;                 // the sample delivered last
   std::uint64_t last_at_ = 0;    // the position of last_
-};
-
-// Checks a consumer whose ring another thread or process writes, from the delivered events alone:
-// payloads identify themselves. settle() compares the writer's totals after the writer has ended.
-// The check therefore adds no ordering to the ring's own, and cannot hide a missing fence.
-//
-// The writer numbers its attempts from 0 and uses one stream per nesting level, so that sequence
-// numbers rise within a stream. Payloads are at least kSelfDescribing bytes long.
-class StreamChecker : private FirstViolation {
- public:
-  // For the ring over `page` and `data`, written by `streams` streams from `first_stream` on.
-  StreamChecker(const perf_event_mmap_page& page, Bytes data, std::uint32_t first_stream = 0,
-                std::uint32_t streams = 1)
-      : watch_{page, data}, first_stream_{first_stream}, next_(streams, 0) {}
-
-  void begin_drain() { watch_.begin_drain(); }
-  void check_delivery(const PerfEvent& event);
-  void end_drain() {
-    watch_.end_drain();
-    received_.bytes += watch_.moved();
-  }
-
-  // Call it when the writer has ended and the ring has been drained until empty. `unreported`: the
-  // losses that the writer has counted since its last record.
-  void settle(const Totals& totals, std::uint64_t unreported);
-
-  const Received& received() const { return received_; }
-  const std::optional<Violation>& violation() const;
-
- private:
-  void sample(const Sample& sample);
-
-  DrainWatch watch_;
-  const std::uint32_t first_stream_;
-  std::vector<std::uint64_t> next_;  // next sequence number of each stream
-  std::uint64_t missing_ = 0;        // sequence numbers that were skipped
-  Received received_;
 };
 
 }  // namespace perfring::oracle

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "harness/oracle/checker.h"
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
+#include "harness/oracle/received.h"
 #include "harness/program/verdict.h"
 #include "harness/script/script.h"
 

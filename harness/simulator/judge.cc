@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "harness/oracle/checker.h"
 #include "harness/oracle/drain_watch.h"
 #include "harness/oracle/payload.h"
 

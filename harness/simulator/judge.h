@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "harness/oracle/checker.h"
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
+#include "harness/oracle/received.h"
 #include "harness/program/sanitizers.h"
 #include "harness/simulator/random.h"
 #include "perfring/merge/merge.h"

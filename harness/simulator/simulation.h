@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/oracle/checker.h"
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
+#include "harness/oracle/received.h"
 #include "harness/simulator/settings.h"
 
 namespace perfring::simulator {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/oracle/checker.h"
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
+#include "harness/oracle/received.h"
 #include "harness/simulator/settings.h"
 #include "harness/simulator/simulation.h"
 #include "harness/simulator/world.h"

@@ -12,6 +12,8 @@
 #include "harness/oracle/checker.h"
 #include "harness/oracle/invariant.h"
 #include "harness/oracle/ledger.h"
+#include "harness/oracle/received.h"
+#include "harness/oracle/stream_checker.h"
 #include "harness/stress/run.h"
 #include "perfring/control_flow.h"
 #include "perfring/perf_event.h"
