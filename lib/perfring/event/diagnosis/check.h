@@ -126,6 +126,11 @@ void check_own_right(const Case& each);
 void check_place(const Case& each);  // pid and CPU
 void check_probe(const Case& each);  // uprobes, kprobes, breakpoints
 
+// Checks what the events of a plan ask for together. A group has no rings.
+void check_plan(const Request& request, const Plan& plan, const Facts& facts,
+                std::vector<Finding>& found, bool is_group);
+void check_cpus(const Plan& plan, const Facts& facts, std::vector<Finding>& found);
+
 }  // namespace internal
 }  // namespace perfring::event
 
