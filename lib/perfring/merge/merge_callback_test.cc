@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <stdexcept>
 #include <vector>
 
@@ -15,24 +14,8 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/fake_ring.h"
+#include "perfring/testing/operator_new.h"
 #include "perfring/testing/rings.h"
-
-namespace {
-std::size_t allocations = 0;
-}  // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  void* const memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc{};
-  return memory;
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace perfring {
 namespace {
@@ -186,11 +169,11 @@ TEST(MergeCallbackTest, RecordsConsumedBetweenRunsAreSkipped) {
 TEST(MergeCallbackTest, NothingIsAllocatedForEvents) {
   Rings<> rings{2};
   write_alternately(rings, 500);
-  const std::size_t before = allocations;
+  const std::size_t before = testing::allocations;
   std::uint64_t events = 0;
   rings.merge.run(KeyAt{}, kClock, [&](const Ordered&) { ++events; });
   rings.merge.flush(KeyAt{}, [&](const Ordered&) { ++events; });
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(testing::allocations, before);
   EXPECT_EQ(events, 1000U);
 }
 

@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <variant>
@@ -16,24 +15,7 @@
 #include "perfring/perf_event.h"
 #include "perfring/ring/ring.h"
 #include "perfring/testing/fake_ring.h"
-
-namespace {
-std::size_t allocations = 0;
-}
-
-// Counts every allocation of the test binary. (noinline: once inlined, a new that is a malloc would
-// get a warning for its delete that is a free.)
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* at = std::malloc(size == 0 ? 1 : size)) return at;
-  std::abort();
-}
-[[gnu::noinline]] void operator delete(void* at) noexcept {
-  std::free(at);
-}
-[[gnu::noinline]] void operator delete(void* at, std::size_t) noexcept {
-  std::free(at);
-}
+#include "perfring/testing/operator_new.h"
 
 namespace perfring {
 namespace {
@@ -247,7 +229,7 @@ TEST_F(RingFoldTest, ACallbackMayDrainAnotherRing) {
 
 TEST_F(RingFoldTest, ADrainAllocatesNothing) {
   std::size_t events = 0;
-  const std::size_t before = allocations;
+  const std::size_t before = testing::allocations;
   ring_.for_each([&](const PerfEvent&) { ++events; });
   rewind();
   static_cast<void>(ring_.try_fold(0, [](int n, const PerfEvent&) -> ControlFlow<int, int> {
@@ -257,7 +239,7 @@ TEST_F(RingFoldTest, ADrainAllocatesNothing) {
   rewind();
   fake_.page().data_tail += 4;  // bad positions
   events += ring_.fold(std::size_t{0}, [](std::size_t n, const PerfEvent&) { return n + 1; });
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(testing::allocations, before);
   EXPECT_EQ(events, static_cast<std::size_t>(kEvents) + 1);
 }
 

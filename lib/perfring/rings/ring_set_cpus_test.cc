@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
 #include <new>
 #include <optional>
@@ -24,28 +24,8 @@
 #include "perfring/rings/ring_set_options.h"
 #include "perfring/testing/fake_kernel.h"
 #include "perfring/testing/fake_set.h"
+#include "perfring/testing/operator_new.h"
 #include "perfring/wait/waiter.h"
-
-namespace {
-bool has_memory = true;
-// If set, memory runs out after updates_with_memory updates of map entries.
-const perfring::testing::FakeKernel* watched = nullptr;
-std::size_t updates_with_memory = 0;
-}  // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  const bool out =
-      !has_memory || (watched != nullptr && watched->updates.size() > updates_with_memory);
-  void* const memory = out ? nullptr : std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc{};
-  return memory;
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace perfring {
 namespace {
@@ -153,13 +133,18 @@ TEST_F(RingSetCpusTest, AddingACpuTwiceIsRefused) {
 }
 
 TEST_F(RingSetCpusTest, NothingFailsOnceTheMapEntryIsFilled) {
+  static const FakeKernel* watched = nullptr;
+  static std::size_t updates_with_memory = 0;  // of map entries
+  watched = &kernel_;
   RingSet set = open();
   for (const std::uint32_t cpu : {2U, 3U, 4U, 5U}) {
     updates_with_memory = kernel_.updates.size();
-    watched = &kernel_;
+    testing::is_out_of_memory = []() noexcept {
+      return watched->updates.size() > updates_with_memory;
+    };
     bool added = false;
     EXPECT_NO_THROW(added = set.add(cpu).has_value());
-    watched = nullptr;
+    testing::is_out_of_memory = nullptr;
     EXPECT_TRUE(added);
   }
   write(5, 7);
@@ -345,13 +330,13 @@ TEST_F(RingSetCpusTest, CpuMissedForLackOfMemoryIsRetried) {
   online("0-2");
   std::this_thread::sleep_for(1100ms);
   bool threw = false;
-  has_memory = false;
+  testing::is_out_of_memory = []() noexcept { return true; };
   try {
     set.poll();
   } catch (const std::bad_alloc&) {
     threw = true;
   }
-  has_memory = true;
+  testing::is_out_of_memory = nullptr;
   EXPECT_TRUE(threw);
   EXPECT_EQ(set.rings(), 2U);
   write(0, 7);
