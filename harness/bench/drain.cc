@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <expected>
 #include <memory>
@@ -29,6 +30,7 @@
 #include "harness/bench/race.h"
 #include "harness/bench/report.h"
 #include "harness/bench/workload.h"
+#include "harness/program/affinity.h"
 #include "harness/program/console.h"
 #include "harness/program/options.h"
 #include "harness/program/output_file.h"
@@ -158,10 +160,7 @@ std::optional<int> forget_environment(char** argv) {
 
 // Keeps the process on one CPU: the kernel writes to the ring of the CPU on which it runs.
 void pin() {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
-  sched_setaffinity(0, sizeof(one), &one);
+  run_on(static_cast<std::uint32_t>(sched_getcpu()));
 }
 
 Conclusion conclusion_of(const TableReporter& reporter) {

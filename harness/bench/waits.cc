@@ -21,6 +21,7 @@
 #include "harness/bench/beat.h"
 #include "harness/bench/bpf_args.h"
 #include "harness/live/bpf_object.h"
+#include "harness/program/affinity.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/syscalls.h"
@@ -33,13 +34,6 @@ namespace perfring::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-void run_on(std::uint32_t cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  sched_setaffinity(0, sizeof(one), &one);
-}
 
 // Uses a real-time priority if permitted, so that other work on the machine is not measured.
 void run_alone(std::uint32_t cpu) {

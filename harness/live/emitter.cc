@@ -11,6 +11,7 @@
 
 #include "harness/live/bpf/emit_object.h"
 #include "harness/live/bpf_object.h"
+#include "harness/program/affinity.h"
 
 namespace perfring::live {
 namespace {
@@ -31,13 +32,10 @@ int run(const os::Fd& program, std::uint32_t cpu, std::size_t size, std::uint64_
 }  // namespace
 
 OnCpu::OnCpu(std::uint32_t cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
   if (::sched_getaffinity(0, sizeof(before_), &before_) != 0) {
     throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
   }
-  if (::sched_setaffinity(0, sizeof(one), &one) != 0) {
+  if (!run_on(cpu)) {
     throw std::system_error(errno, std::generic_category(), "sched_setaffinity");
   }
 }

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <thread>
 
+#include "harness/program/affinity.h"
 #include "perfring/os/process.h"
 
 namespace {
@@ -27,12 +29,9 @@ void fault(std::size_t pages) {
 void fault_on_each_cpu(std::size_t pages) {
   cpu_set_t all;
   if (::sched_getaffinity(0, sizeof all, &all) != 0) std::abort();
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+  for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &all)) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (::sched_setaffinity(0, sizeof one, &one) != 0) std::abort();
+    if (!perfring::run_on(cpu)) std::abort();
     fault(pages);
   }
 }

@@ -17,6 +17,7 @@
 #include "harness/cli/record/clocks.h"
 #include "harness/live/live_kernel.h"
 #include "harness/oracle/invariant.h"
+#include "harness/program/affinity.h"
 #include "harness/program/numbers.h"
 #include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"

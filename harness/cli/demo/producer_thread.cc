@@ -10,6 +10,8 @@
 #include <memory>
 #include <new>
 
+#include "harness/program/affinity.h"
+
 namespace perfring::cli {
 namespace {
 
@@ -39,16 +41,6 @@ std::vector<std::uint32_t> usable_cpus() {
   }
 }
 
-void run_on(const std::vector<std::uint32_t>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const std::uint32_t cpu : cpus) {
-    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
-  }
-  // May fail: only speed depends on it, because each run of the BPF program names its CPU.
-  static_cast<void>(::sched_setaffinity(0, sizeof(set), &set));
-}
-
 std::string describe_failure(std::uint32_t cpu, std::error_code error) {
   return fmt::format(
       "BPF_PROG_TEST_RUN of the generator on CPU {} failed: {}; is the CPU online, and the kernel "
@@ -73,7 +65,8 @@ std::string ProducerThread::failure() const {
 }
 
 void ProducerThread::run() {
-  run_on({cpu_});
+  // May fail: only speed depends on it, because each run of the BPF program names its CPU.
+  run_on(cpu_);
   std::uint64_t full = generator_.counts(cpu_).full;
   while (!stopping_.load()) {
     const auto run = generator_.run(cpu_, batch_, live::Generator::IfFull::Stop);

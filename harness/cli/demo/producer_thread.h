@@ -22,9 +22,6 @@ inline double seconds_since(Clock::time_point start) {
 // How long a producer pauses when its ring is full, so that the consumer has time to catch up.
 inline constexpr std::chrono::microseconds kPauseWhenFull{50};
 
-// Binds the calling thread to these CPUs, if the system allows it.
-void run_on(const std::vector<std::uint32_t>& cpus);
-
 // Returns the CPUs that the calling thread may run on, in ascending order; at least one. Throws
 // std::system_error.
 std::vector<std::uint32_t> usable_cpus();

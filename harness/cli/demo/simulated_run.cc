@@ -35,6 +35,7 @@
 #include "harness/oracle/payload.h"
 #include "harness/oracle/received.h"
 #include "harness/oracle/stream_checker.h"
+#include "harness/program/affinity.h"
 #include "harness/program/checked.h"
 #include "harness/program/run_program.h"
 #include "harness/rig/simulated_ring.h"
@@ -143,7 +144,7 @@ int StandInRing::output() {
 
 // Pauses when the ring is full, as ProducerThread does, so that the consumer has time to catch up.
 void StandInRing::write() {
-  run_on({cpu_id_});
+  run_on(cpu_id_);
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (output() == -ENOSPC) std::this_thread::sleep_for(kPauseWhenFull);
   }
