@@ -54,6 +54,8 @@ class ProgressLine {
 };
 
 inline constexpr std::size_t kMiB = std::size_t{1} << 20;
+// The limit for a file of records or of a ring: as hexadecimal, a record of 64 KiB takes 128 KiB.
+inline constexpr std::size_t kRecordsMax = 64 * kMiB;
 
 enum class Content { Text, Binary };
 

@@ -19,8 +19,6 @@
 namespace perfring::cli {
 namespace {
 
-constexpr std::size_t kFileMax = 64 * kMiB;
-
 std::expected<conformance::InspectedRing, std::string> ring_of(const InspectOptions& options,
                                                                const std::string& file) {
   if (!options.id.empty()) {
@@ -33,7 +31,7 @@ std::expected<conformance::InspectedRing, std::string> ring_of(const InspectOpti
 }  // namespace
 
 int run_command(const InspectOptions& options) {
-  const auto file = read_input("FILE", options.file, kFileMax, Content::Binary);
+  const auto file = read_input("FILE", options.file, kRecordsMax, Content::Binary);
   if (!file) return fail(file.error());
   auto ring = ring_of(options, *file);
   const std::string name = options.file == "-" ? "stdin" : in_quotes(options.file);

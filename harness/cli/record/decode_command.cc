@@ -37,8 +37,6 @@ using record::Comparison;
 using record::Difference;
 using record::Vector;
 
-constexpr std::size_t kFileMax = 64 * kMiB;  // as hexadecimal, a 64 KiB record takes 128 KiB
-
 std::string text_of(const Vector& vector) {
   const std::string name = one_line(vector.name) + ": ";
   if (!vector.is_read) {
@@ -220,7 +218,7 @@ int run_command(const DecodeOptions& options) {
   if (auto source = large_perf_data(options.file)) {
     return decode_perf_data(*std::move(source), name, options);
   }
-  const auto text = read_input("FILE", options.file, kFileMax, Content::Binary);
+  const auto text = read_input("FILE", options.file, kRecordsMax, Content::Binary);
   if (!text) return fail(text.error());
   if (record::is_perf_data(*text)) {
     return decode_perf_data(record::in_memory(*text), name, options);
