@@ -11,34 +11,37 @@ import urllib.parse
 from jobs import bazel, cases
 
 
-def test_results(events_path):
+def read_events(events_path):
+    """Returns what Bazel says of tests: how each was configured, and each result."""
+    with open(events_path, encoding="utf-8") as lines:
+        events = map(json.loads, lines)
+        return [event for event in events if "testResult" in event or "configured" in event]
+
+
+def test_results(events):
     """Yields each test (and shard, and attempt) that this invocation ran or had cached: its label,
     the name of its kept report, its status, and its test.xml."""
-    with open(events_path, encoding="utf-8") as events:
-        for line in events:
-            event = json.loads(line)
-            if "testResult" not in event:
-                continue
-            identity, result = event["id"]["testResult"], event["testResult"]
-            name = identity["label"].lstrip("@/").replace(":", "/").lstrip("/")
-            for each in ("run", "shard", "attempt"):
-                if identity.get(each, 1) > 1:
-                    name += f".{each}{identity[each]}"
-            for output in result.get("testActionOutput", []):
-                if output["name"] == "test.xml":
-                    path = urllib.parse.unquote(urllib.parse.urlparse(output["uri"]).path)
-                    yield identity["label"], name, result["status"], path
+    for event in events:
+        if "testResult" not in event:
+            continue
+        identity, result = event["id"]["testResult"], event["testResult"]
+        name = identity["label"].lstrip("@/").replace(":", "/").lstrip("/")
+        for each in ("run", "shard", "attempt"):
+            if identity.get(each, 1) > 1:
+                name += f".{each}{identity[each]}"
+        for output in result.get("testActionOutput", []):
+            if output["name"] == "test.xml":
+                path = urllib.parse.unquote(urllib.parse.urlparse(output["uri"]).path)
+                yield identity["label"], name, result["status"], path
 
 
-def kept_by_mistake(events_path):
+def kept_by_mistake(events):
     """Yields the tests that run outside the sandbox, and so depend on the machine, but whose
     results Bazel would cache."""
-    with open(events_path, encoding="utf-8") as events:
-        for line in events:
-            event = json.loads(line)
-            tags = event.get("configured", {}).get("tag", [])
-            if "no-sandbox" in tags and "external" not in tags:
-                yield event["id"]["targetConfigured"]["label"]
+    for event in events:
+        tags = event.get("configured", {}).get("tag", [])
+        if "no-sandbox" in tags and "external" not in tags:
+            yield event["id"]["targetConfigured"]["label"]
 
 
 class Keeper:
@@ -91,9 +94,10 @@ def keep(job, bazel_status, events_path):
     """Keeps the test.xml files of one `bazel test`, which ended with an exit code and wrote a file
     of build events (JSON); other errors go to bazel.xml. Prints the counts, and returns them."""
     keeper = Keeper(job)
-    for each in test_results(events_path):
+    events = read_events(events_path)
+    for each in test_results(events):
         keeper.add(*each)
-    for label in kept_by_mistake(events_path):
+    for label in kept_by_mistake(events):
         keeper.fail(label, "a test tagged no-sandbox is to be tagged external, too")
     keeper.finish(bazel_status)
     counts = cases.count(cases.RESULTS / job)
