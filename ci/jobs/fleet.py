@@ -13,7 +13,7 @@ import tempfile
 import time
 import zipfile
 
-from jobs import cases, processes, results, usage
+from jobs import bazel, cases, processes, results, usage
 from jobs.checkout import ROOT
 from jobs.checks import Failed, check
 
@@ -30,7 +30,7 @@ def start_simulation(program, seed, environment):
 def simulate(hours):
     """Simulates on every core until the time is over, or until an invariant is violated: the first
     process that ends badly ends all. Returns its exit code."""
-    if processes.run(["bazel", "build", "--config=opt", "//:perfring"]).returncode != 0:
+    if not bazel.build("--config=opt", "//:perfring"):
         return 2
     end = time.monotonic() + 3600 * hours
     environment = {**os.environ, **commit()}

@@ -312,7 +312,7 @@ class CompileCommandsTest(support.Case):
 
 class FleetTest(support.Case):
     def test_a_violation_ends_the_simulations(self):
-        self.program("bazel", "#!/bin/sh\n")
+        self.program("bazel", '#!/bin/sh\necho "$*" >>"$FOLDER/bazels"\n')
         self.program("git", "#!/bin/sh\necho v1\n")
         program = self.write(
             "bazel-bin/harness/cli/perfring",
@@ -322,7 +322,8 @@ class FleetTest(support.Case):
             executable=True,
         )
         self.assertTrue(program.exists())
-        self.expect(3, "^", "ci/run", "fleet", "--simulate", "1")
+        self.expect(3, "^", "ci/run", "fleet", "--simulate", "1", CI="1")
+        self.assertRegex(self.read("bazels"), r"^build .*--config=ci --config=opt //:perfring\n$")
         self.assertRegex(self.read("calls"), r"^v1 sim --runs 10000 --seed \d{19}\n")
         others = self.folder / "pids"  # none on a machine with one processor
         for pid in others.read_text(encoding="utf-8").split() if others.exists() else ():
