@@ -84,6 +84,7 @@ STATES = {
     **{f"paranoid-{level}": {"before": user(), "paranoid": level} for level in (-1, 0, 1, 2, 3, 4)},
     "no-sys": {"before": mounted("umount -q -l /sys || mount -t tmpfs tmpfs /sys")},
     "pid-namespace": {"before": ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]},
+    "user-namespace": {"before": ["unshare", "--map-root-user", "--net"]},
     "time-ahead": {"before": clocks(1_000_000)},
     "time-behind": {"before": clocks(-60)},
     "little-memory": {"before": limited({"memory.max": "512M"}), "needs": cgroups},
