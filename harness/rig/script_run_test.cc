@@ -80,7 +80,7 @@ TEST(ScriptRunTest, FindsARefusalThoughNothingIsPaused) {
 TEST(ScriptRunTest, FindsALossThatIsNotReported) {
   expect_begins(
       violated<faults::ForgetsLosses<ScriptCpu>>("output 4068\noutput 4\ndrain 1\noutput 4\n"),
-      "no_loss: 16 bytes reserved at 4080, where 40 ");
+      "no_loss: 16 bytes reserved at 4080; expected 40 ");
 }
 
 TEST(ScriptRunTest, FindsALossThatIsCountedTwice) {

@@ -373,7 +373,7 @@ TEST_F(MergeJudgeTest, ALostOfAnotherCountOrKeyIsAViolation) {
     own.write(1, /*lost=*/1);
     own.begin_drain();
     own.comes(Lost{each.first}, each.second);
-    EXPECT_THAT(own.found(), HasSubstr("no_loss: a LOST of"));
+    EXPECT_THAT(own.found(), HasSubstr("no_loss: an unexpected LOST of"));
   }
 }
 

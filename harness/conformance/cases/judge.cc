@@ -86,7 +86,7 @@ class Judgement {
     if (delivered.kind != Kind::Lost) return "";
     const auto rest = expected_.subspan(next_);
     const auto due = std::ranges::find(rest, Kind::Lost, &Event::kind);
-    return due == rest.end() ? "" : ", due " + to_text(*due);
+    return due == rest.end() ? "" : ", expected " + to_text(*due);
   }
 
   template <class Iterator>
