@@ -32,6 +32,11 @@ def user(*capabilities):
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *more, "--"]
 
 
+# What Docker leaves to root.
+CONTAINER = "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw "
+CONTAINER += "sys_chroot mknod audit_write setfcap"
+
+
 def mounted(commands):
     return [
         "unshare",
@@ -90,6 +95,10 @@ STATES = {
     "little-memory": {"before": limited({"memory.max": "512M"}), "needs": cgroups},
     "few-processes": {"before": limited({"pids.max": "200"}), "needs": cgroups},
     "seccomp": {"filter": True},
+    "container": {
+        "before": ["setpriv", "--bounding-set=-all,+" + CONTAINER.replace(" ", ",+"), "--"],
+        "filter": True,
+    },
     "c-locale": {"environment": {"LC_ALL": "C"}},
     "decimal-commas": {"environment": {"LC_ALL": "de_DE.UTF-8"}, "locale": "de_DE"},
     "no-home": {"environment": {"HOME": None}},

@@ -319,10 +319,20 @@ def find_planted(campaign, flows):
     return 1 if missing or not flows else 0
 
 
+def is_root():
+    """Whether this is root of the machine (harness/program/privileges.h)."""
+    with open("/proc/self/uid_map", encoding="ascii") as ids:
+        is_first_namespace = int(ids.readline().split()[2]) == 2**32 - 1
+    with open("/proc/self/status", encoding="utf-8") as status:
+        effective = next(line for line in status if line.startswith("CapEff:")).split()[1]
+    cap_sys_admin = 1 << 21
+    return os.geteuid() == 0 and is_first_namespace and int(effective, 16) & cap_sys_admin != 0
+
+
 def work(arguments, paths):
     user = pwd.getpwnam(arguments.user) if arguments.user else None
     flows = chosen(catalogue.read_flows(), arguments)
-    has_user = os.geteuid() == 0 and user is None
+    has_user = is_root() and user is None
     limit = 10 if any(flow.planted == "hangs" for flow in flows) else SECONDS
     campaign = Campaign(paths, user, limit)
     ready = []

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "harness/anomaly/flows.h"
+#include "harness/program/privileges.h"
 #include "perfring/event/diagnosis/check.h"
 #include "perfring/event/event.h"
 #include "perfring/event/request.h"
@@ -199,7 +200,7 @@ Prepared children(std::span<const std::string>) {
 // ARGUMENT: a copy of this program. A child runs the copy and calls the probed function.
 Prepared uprobe(std::span<const std::string> arguments) {
   if (arguments.empty()) throw std::runtime_error{"no copy of this program is given"};
-  if (::geteuid() != 0) throw std::runtime_error{"no privilege for a uprobe: it takes root"};
+  if (!is_root()) throw std::runtime_error{"no privilege for a uprobe: it takes root"};
   return {.run = [copy = arguments.front()]() -> FlowResult {
     const Event probe = event::uprobe(copy, "anomaly_probed");
     auto sampler = Sampler::open({.events = {probe}, .target = event::child({copy, "probed"})});

@@ -34,9 +34,10 @@ else
 fi
 
 # Without privileges it says what is missing, and shows the rest.
-if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+if "${as_nobody[@]}" true 2>/dev/null; then
   cp "$wait" "$folder/wait" && chmod 755 "$folder" "$folder/wait"
-  setpriv --reuid 65534 --regid 65534 --clear-groups "$folder/wait" "${quick[@]}" >"$folder/out" 2>&1
+  "${as_nobody[@]}" "$folder/wait" "${quick[@]}" >"$folder/out" 2>&1
   status=$?
   [ $status -eq 3 ] && grep -q "Not shown: waiting was skipped: " "$folder/out" && grep -q "idle rings" "$folder/out" ||
     fail "without privileges it ends with $status: $(cat "$folder/out")"

@@ -5,15 +5,14 @@
 #include <linux/bpf_common.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <system_error>
 
 #include "harness/live/bpf_object.h"
+#include "harness/program/privileges.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/syscalls.h"
@@ -82,17 +81,6 @@ std::optional<std::string> why_no_live_kernel() {
   if (auto why = why_no_map()) return why;
   return why_no_program(cpus->front());
 }
-
-namespace {
-
-bool has_capability(unsigned capability) {
-  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
-  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
-  if (::syscall(SYS_capget, &header, data.data()) != 0) return true;  // unknown: do not blame it
-  return (data[capability / 32].effective >> (capability % 32) & 1) != 0;
-}
-
-}  // namespace
 
 std::string advice_on_capabilities(bool has_bpf, bool has_perfmon) {
   if (has_bpf && has_perfmon) return {};

@@ -35,6 +35,7 @@
 
 #include "harness/live/require_live_kernel.h"
 #include "harness/program/child_process.h"
+#include "harness/program/privileges.h"
 #include "perfring/os/cpus.h"
 #include "perfring/os/fd.h"
 #include "perfring/perf_event.h"
@@ -103,7 +104,7 @@ void LiveTest::SetUp() {
 }
 
 void RootTest::SetUp() {
-  if (::geteuid() == 0 && os::read_line("/proc/sys/kernel/perf_event_paranoid")) return;
+  if (is_root() && os::read_line("/proc/sys/kernel/perf_event_paranoid")) return;
   if (std::getenv("PERFRING_REQUIRE_LIVE") != nullptr) FAIL() << "root and perf are needed";
   GTEST_SKIP() << "it needs root, and a kernel with perf";
 }

@@ -20,6 +20,7 @@
 
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
+#include "harness/program/privileges.h"
 #include "harness/program/temporary_folder.h"
 
 namespace perfring {
@@ -137,7 +138,7 @@ constexpr uid_t kNobody = 65534;
 
 // Otherwise the old file's owner could read data that only root may see.
 TEST_F(WriteOutputTest, OneForItsOwnerAloneIsItsWriters) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root has files of others";
+  if (!is_root()) GTEST_SKIP() << "only root has files of others";
   const std::string old = holding("old", "of value");
   for (const Readers readers : {Readers::AsUsual, Readers::OwnerAlone}) {
     ASSERT_EQ(::chown(old.c_str(), kNobody, kNobody), 0);
@@ -150,7 +151,7 @@ TEST_F(WriteOutputTest, OneForItsOwnerAloneIsItsWriters) {
 
 // The folder takes new files, but a file that replaces the old one would belong to the writer.
 TEST_F(WriteOutputTest, AFileOfAnotherIsWrittenOver) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root makes a file of another's";
+  if (!is_root()) GTEST_SKIP() << "only root makes a file of another's";
   const std::string old = holding("old", "a longer text than the new one", 0666);
   fs::permissions(fs::path{old}.parent_path(), fs::perms{0777});
   ForkedChild nobody{[&] {
@@ -228,7 +229,7 @@ TEST_F(GrowingFileTest, ItIsItsOwnersAloneWhateverWasThere) {
 }
 
 TEST_F(GrowingFileTest, AnEmptyFileOfAnotherBecomesItsWriters) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root has files of others";
+  if (!is_root()) GTEST_SKIP() << "only root has files of others";
   const std::string empty = holding("empty", "", 0666);
   ASSERT_EQ(::chown(empty.c_str(), kNobody, kNobody), 0);
   EXPECT_EQ(grow(empty, "text"), "");

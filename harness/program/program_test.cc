@@ -399,7 +399,8 @@ TEST(ForkedChildTest, DoesNotOutliveItsParent) {
 int fork_beyond_the_limit() {
   const rlimit none{0, 0};
   const bool is_user = ::setuid(65534) == 0 || ::getuid() != 0;  // root has no limit
-  if (!is_user || ::setrlimit(RLIMIT_NPROC, &none) != 0) return 2;
+  if (!is_user) return 77;
+  if (::setrlimit(RLIMIT_NPROC, &none) != 0) return 2;
   try {
     const ForkedChild child{::pause};
   } catch (const std::system_error& error) {
@@ -409,7 +410,9 @@ int fork_beyond_the_limit() {
 }
 
 TEST(ForkedChildTest, ThrowsIfTheProcessCannotBeCopied) {
-  EXPECT_EQ(WEXITSTATUS(ForkedChild{fork_beyond_the_limit}.wait()), 7);
+  const int code = WEXITSTATUS(ForkedChild{fork_beyond_the_limit}.wait());
+  if (code == 77) GTEST_SKIP() << "root has no limit, and cannot become another user here";
+  EXPECT_EQ(code, 7);
 }
 
 TEST(ReplayCommandTest, CommentIdentifiesBuild) {

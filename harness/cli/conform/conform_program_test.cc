@@ -19,6 +19,7 @@
 #include "harness/cli/cli_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/privileges.h"
 
 namespace perfring::cli {
 namespace {
@@ -162,7 +163,7 @@ TEST_F(ConformProgramTest, PerfTraceIsRunWithItsEventsEnteredForIt) {
 
 TEST_F(ConformProgramTest, BpftraceReadsSimulatedRing) {
   if (!is_installed("bpftrace")) GTEST_SKIP() << "bpftrace is not installed: ci/setup conform";
-  if (::geteuid() != 0) GTEST_SKIP() << "bpftrace wants root";
+  if (!is_root()) GTEST_SKIP() << "bpftrace wants root";
   const ProcessResult ended = run(
       {"conform", "--only", "one-record,straddle-24,lost-one,turns,while-registering", "--reader",
        "bpftrace", "--", "/usr/bin/env", "BPFTRACE_PERF_RB_PAGES={pages}", "bpftrace", "-e",

@@ -17,6 +17,7 @@
 #include "harness/live/require_live_kernel.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/privileges.h"
 #include "harness/program/sanitizers.h"
 
 namespace perfring::cli {
@@ -40,7 +41,7 @@ class DemonstrationLiveTest : public PerfringTest {
 };
 
 TEST_F(DemonstrationTest, MissingPrivilegesAreNamed) {
-  if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  if (!is_root()) GTEST_SKIP() << "becoming another user needs root";
   const ProcessResult ended = run({"--seconds", "1"}, kAsNobody);
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.err,
@@ -50,7 +51,7 @@ TEST_F(DemonstrationTest, MissingPrivilegesAreNamed) {
 
 // On one CPU only: for its 5 seconds the program occupies every CPU that it may use.
 TEST_F(DemonstrationTest, UnprivilegedRunDrainsSimulatedKernel) {
-  if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  if (!is_root()) GTEST_SKIP() << "becoming another user needs root";
   std::vector<std::string> as_nobody{"/usr/bin/taskset", "-c", std::to_string(::sched_getcpu())};
   as_nobody.insert(as_nobody.end(), kAsNobody.begin(), kAsNobody.end());
   const ProcessResult ended = run({}, as_nobody);
@@ -141,7 +142,7 @@ TEST_F(DumpTest, AFileThatCannotBeWrittenIsAnErrorAtOnce) {
 
 TEST_F(DumpTest, ARunThatFailsLeavesAnOldFileAsItIs) {
   std::vector<std::string> without_privileges;
-  if (::geteuid() == 0) without_privileges = {"/usr/bin/setpriv", "--bounding-set=-all"};
+  if (is_root()) without_privileges = {"/usr/bin/setpriv", "--bounding-set=-all"};
   const std::string file = temporary("old_ring.bin", "an old ring");
   const ProcessResult ended = run({"--seconds", "1", "--dump", file}, without_privileges);
   EXPECT_EQ(ended.exit_code, 2) << ended.out;
@@ -154,7 +155,7 @@ class DemonstrationWithoutSysfsTest : public PerfringTest {
  protected:
   void SetUp() override {
     PerfringTest::SetUp();
-    if (::geteuid() != 0 || shell("unshare -m umount -l /sys").exit_code != 0) {
+    if (!is_root() || shell("unshare -m umount -l /sys").exit_code != 0) {
       GTEST_SKIP() << "to unmount /sys needs root, and unshare(1)";
     }
   }

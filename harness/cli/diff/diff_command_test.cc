@@ -17,6 +17,7 @@
 #include "harness/live/require_live_kernel.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/privileges.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/version.h"
 
@@ -233,7 +234,7 @@ TEST_F(ConformLiveTest, AFaultyConsumerIsFound) {
 }
 
 TEST_F(ConformLiveTest, WithoutPrivilegesNoCaseIsRun) {
-  if (::geteuid() != 0) GTEST_SKIP() << "to drop privileges needs some";
+  if (!is_root()) GTEST_SKIP() << "to drop privileges needs some";
   const ProcessResult ended = run({"conform", "--live", "--only", "one-record", "--", "/bin/true"},
                                   {"/usr/bin/setpriv", "--bounding-set=-all"});
   EXPECT_EQ(ended.exit_code, 3) << ended.err;

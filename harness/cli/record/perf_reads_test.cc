@@ -19,6 +19,7 @@
 #include "harness/cli/record/perf_words.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/privileges.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 
@@ -30,7 +31,7 @@ using Counts = std::map<std::string, std::size_t>;
 class PerfReadsTest : public PerfringTest {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "it needs root";
+    if (!is_root()) GTEST_SKIP() << "it needs root";
     PerfringTest::SetUp();
     if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
   }

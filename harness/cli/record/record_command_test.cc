@@ -31,6 +31,7 @@
 #include "harness/cli/cli_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/privileges.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/os/process.h"
 
@@ -44,7 +45,7 @@ bool is_over(std::chrono::steady_clock::time_point begin) {
 class RecordCommandTest : public PerfringTest {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "it needs root";
+    if (!is_root()) GTEST_SKIP() << "it needs root";
     PerfringTest::SetUp();
   }
   // Runs the command until ready() is true, calls then() with its process, and waits until it ends

@@ -15,6 +15,7 @@
 
 #include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
+#include "harness/program/privileges.h"
 #include "perfring/perfring.h"
 
 namespace perfring::live {
@@ -193,7 +194,7 @@ TEST_F(ExamplesTest, TheReadmesLoopDrainsEveryCpuUntilItIsStopped) {
 class EventExamplesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "they need root";
+    if (!is_root()) GTEST_SKIP() << "they need root";
   }
   static std::string run(const std::string& line) {
     return ran("lib/examples/" + line, [] {});

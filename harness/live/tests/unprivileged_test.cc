@@ -15,6 +15,7 @@
 
 #include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
+#include "harness/program/privileges.h"
 #include "harness/program/temporary_folder.h"
 
 namespace perfring::live {
@@ -61,7 +62,7 @@ std::size_t count_of(const std::string& words, const std::string& report) {
 }
 
 TEST(UnprivilegedLiveTest, EachLiveTestIsSkippedWithTheReason) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can become nobody";
+  if (!is_root()) GTEST_SKIP() << "only root can become nobody";
   const char* program = std::getenv("LIVE_TEST");
   ASSERT_NE(program, nullptr) << "LIVE_TEST is to name the live tests' program";
   const TemporaryFolder folder;
