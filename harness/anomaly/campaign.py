@@ -266,12 +266,15 @@ def paths_of(arguments, folder):
                 shutil.copy(os.path.realpath(source), copy)
                 os.chmod(copy, 0o644)
     paths["perf_data"] = f"{folder}/perf.data"
-    subprocess.run(
+    recorded = subprocess.run(
         [paths["perfring"], "record", "-e", "page-faults", "-o", paths["perf_data"], "--", "true"],
-        check=True,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         timeout=SECONDS,
     )
+    if recorded.returncode != 0:
+        print(f"campaign: nothing can be recorded here: {recorded.stderr}", file=sys.stderr)
+        sys.exit(3)
     os.chmod(paths["perf_data"], 0o644)
     return paths
 

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "harness/program/json.h"
+#include "harness/program/privileges.h"
 #include "harness/program/sanitizers.h"
 
 namespace perfring::cli {
@@ -121,6 +122,7 @@ void SupervisedTest::SetUp() {
   GTEST_SKIP() << "the supervisor supports only x86-64";
 #endif
   if (kSanitized) GTEST_SKIP() << "a sanitizer makes system calls of its own";
+  if (is_perf_event_open_filtered()) GTEST_SKIP() << "a seccomp filter refuses perf_event_open";
 }
 
 std::string SupervisedTest::subject(const char* variable) {

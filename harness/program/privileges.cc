@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <fstream>
 
@@ -32,6 +33,12 @@ bool has_capability(unsigned capability) {
 
 bool is_root() {
   return ::geteuid() == 0 && has_capability(CAP_SYS_ADMIN) && is_in_first_user_namespace();
+}
+
+// The kernel answers unknown flags with EINVAL before it asks for a privilege.
+bool is_perf_event_open_filtered() {
+  constexpr unsigned long kUnknown = 1UL << 31;
+  return ::syscall(SYS_perf_event_open, nullptr, 0, 0, -1, kUnknown) < 0 && errno == EPERM;
 }
 
 }  // namespace perfring

@@ -19,6 +19,7 @@
 #include "harness/faults/fault_catalogue.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
+#include "harness/program/privileges.h"
 #include "harness/program/sanitizers.h"
 
 namespace perfring::cli {
@@ -102,6 +103,7 @@ TEST_F(ConformCommandTest, FaultyProgramFailsAsCataloguePredicts) {
   GTEST_SKIP() << "the supervisor supports only x86-64";
 #endif
   if (kSanitized) GTEST_SKIP() << "a sanitizer makes system calls of its own";
+  if (is_perf_event_open_filtered()) GTEST_SKIP() << "a seccomp filter refuses perf_event_open";
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string fault : {"forgets_lost", "drops_last_event", "delivers_twice",
                                   "never_commits", "trusts_record_sizes"}) {

@@ -87,6 +87,7 @@ TEST_F(ConformMisbehaviourTest, ASystemThatForbidsSupervisionIsOneError) {
       {SYS_seccomp, "seccomp(SECCOMP_FILTER_FLAG_NEW_LISTENER): Operation not permitted"},
       {SYS_ptrace, "ptrace(PTRACE_SEIZE): Operation not permitted"},
       {SYS_pidfd_getfd, "pidfd_getfd: Operation not permitted"},
+      {SYS_perf_event_open, "perf_event_open: Operation not permitted"},
   };
   for (const auto& [call, why] : calls) {
     const ProcessResult ended =

@@ -32,6 +32,7 @@ class PerfReadsTest : public PerfringTest {
  protected:
   void SetUp() override {
     if (!is_root()) GTEST_SKIP() << "it needs root";
+    if (is_perf_event_open_filtered()) GTEST_SKIP() << "a seccomp filter refuses perf_event_open";
     PerfringTest::SetUp();
     if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
   }

@@ -46,6 +46,7 @@ class RecordCommandTest : public PerfringTest {
  protected:
   void SetUp() override {
     if (!is_root()) GTEST_SKIP() << "it needs root";
+    if (is_perf_event_open_filtered()) GTEST_SKIP() << "a seccomp filter refuses perf_event_open";
     PerfringTest::SetUp();
   }
   // Runs the command until ready() is true, calls then() with its process, and waits until it ends

@@ -15,7 +15,6 @@
 
 #include "harness/live/live_testing.h"
 #include "harness/program/child_process.h"
-#include "harness/program/privileges.h"
 #include "perfring/perfring.h"
 
 namespace perfring::live {
@@ -191,11 +190,8 @@ TEST_F(ExamplesTest, TheReadmesLoopDrainsEveryCpuUntilItIsStopped) {
 }
 
 // The examples of events, which need no BPF.
-class EventExamplesTest : public ::testing::Test {
+class EventExamplesTest : public live::RootTest {
  protected:
-  void SetUp() override {
-    if (!is_root()) GTEST_SKIP() << "they need root";
-  }
   static std::string run(const std::string& line) {
     return ran("lib/examples/" + line, [] {});
   }
