@@ -14,19 +14,28 @@ class Terminated(SystemExit):
     """SIGTERM or SIGHUP came. The exit code is a shell's."""
 
 
-def on_signal(number, _):
-    received.append(number)
+def raise_for(number):
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise Terminated(128 + number)
 
 
+def on_signal(number, _):
+    received.append(number)
+    raise_for(number)
+
+
+def taken():
+    """Returns the signals that end a run and are not ignored."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+
+
 def take_signals():
     """From now on, SIGINT raises KeyboardInterrupt, SIGTERM and SIGHUP raise Terminated. A signal
     that is ignored (by nohup, or in the background) stays ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, on_signal)
+    for number in taken():
+        signal.signal(number, on_signal)
 
 
 @contextlib.contextmanager
@@ -37,8 +46,7 @@ def calling(function):
         received.append(number)
         function()
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, handler) for number in numbers}
+    before = {number: signal.signal(number, handler) for number in taken()}
     try:
         yield
     finally:
@@ -76,8 +84,12 @@ def run(command, group=False, text_input=None, **options):
         options.update(process_group=0, stdin=subprocess.DEVNULL)
     if text_input is not None:
         options["stdin"] = subprocess.PIPE
-    process = subprocess.Popen(command, **options)
+    came = []
+    with calling(lambda: came.append(received[-1])):  # or nobody would end the new process
+        process = subprocess.Popen(command, **options)
     try:
+        if came:
+            raise_for(came[0])
         out, err = process.communicate(text_input)
     except BaseException:
         end(process, group)

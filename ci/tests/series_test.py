@@ -126,7 +126,7 @@ class SeriesTest(SeriesCase):
 SLEEPS = """#!/bin/sh
 echo $$ >"$FOLDER/pid.new"
 mv "$FOLDER/pid.new" "$FOLDER/pid"
-exec sleep 60
+exec sleep 300
 """
 RUNS_IT = """from jobs import processes
 def main(arguments):
@@ -140,6 +140,21 @@ def main(arguments):
         open("ready", "w").close()
         event.wait(60)
     return 0
+"""
+
+
+# A signal comes while Popen is at work, whose process has already begun.
+STARTS_IT = """import os, pathlib, signal, subprocess
+from jobs import processes
+class Popen(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        while not pathlib.Path("pid").exists():
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+def main(arguments):
+    subprocess.Popen = Popen
+    return processes.run(["sleeps"], cwd=".").returncode
 """
 
 
@@ -188,6 +203,12 @@ class SignalTest(SeriesCase):
                     self.assertTrue(self.is_over(), "the child goes on")
                     self.assertNotIn("format", self.read_started())
                     (self.folder / "pid").unlink()
+
+    def test_a_signal_during_a_start_ends_the_child(self):
+        self.job("tsan", STARTS_IT)
+        ended, text = self.signalled(signal.SIGCONT, "pid", "ci/run", "tsan", "--x")
+        self.assertEqual(ended, 143, text)
+        self.assertTrue(self.is_over(), "the child goes on")
 
     def read_started(self):
         path = self.folder / "started"
