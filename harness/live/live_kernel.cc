@@ -7,6 +7,7 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <system_error>
