@@ -36,7 +36,7 @@ refuses "fuzz/scripts.txt: 'output 1' does not follow any \`=== NAME\`" two_cons
 for step in 'tail 8' 'output' 'poll 1' 'write_backward 1' 'output 1 third' '> output 1'; do
   refuses "a: '$step': a step that seeds.py does not know" kernel_script "$good$step\n"
 done
-[ -z "$(ls "$folder/seeds")" ] || fail "what was refused left $(ls "$folder/seeds")"
+[ -z "$(ls "$folder/seeds")" ] || fail "a refused list left $(ls "$folder/seeds")"
 
 # run.sh: a target's test fails for one bad input among many and names it, and this input can be run
 # alone. The target is the one with a planted fault; the bad input triggers the fault.

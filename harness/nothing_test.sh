@@ -103,7 +103,7 @@ for gone in "int other() {" "n"; do
 done
 catalogue "$all"
 touch breaks
-expect 2 'unit: what does nothing does not compile'
+expect 2 'unit: the replacement that does nothing does not compile'
 rm breaks
 
 # A listed case may be skipped; a case that takes too long counts as failed.

@@ -3,7 +3,7 @@
 def files():
     """Declares two filegroups of a package.
 
-    files    its sources, headers, scripts and documents, also in folders that are no packages
+    files    its sources, headers, scripts and documents, also in folders that are not packages
     sources  what its library is compiled from
     """
     native.filegroup(

@@ -107,7 +107,7 @@ std::optional<std::string> counterexample(const Property& property, Invariant vi
   std::string words = in_words(result);
   std::printf("%s\n\n", words.c_str());
   if (violated_in(failure) == violated) return words;
-  std::printf("That is no violation of %s.\n\n", to_string(violated));
+  std::printf("That does not violate %s.\n\n", to_string(violated));
   return std::nullopt;
 }
 

@@ -152,7 +152,7 @@ class Copy:
 
     def build(self, name, tests):
         if self.bazel("build", *bazel.OPTIONS, "--", *tests).returncode != 0:
-            raise usage.Unusable(f"{name}: what does nothing does not compile")
+            raise usage.Unusable(f"{name}: the replacement that does nothing does not compile")
 
     def environment(self, test):
         """Returns the environment variables that the test's rule sets."""

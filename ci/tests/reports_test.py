@@ -112,27 +112,29 @@ class ReportsTest(support.Case):
     def test_the_default_job_is_readmes_command(self):
         readme = "bazel test //..."
         own = ["test", "--keep_going", "--show_progress_rate_limit=30"]
-        got = self.command_of("default", "--keep_going")
-        self.assertEqual(got, [*own, "--keep_going", "--", *readme.split()[2:]])
-        got = self.command_of("default", "--config=opt", "--", "//lib/...", CI="true")
-        self.assertEqual(got, [*own, "--config=ci", "--config=opt", "--", "//lib/..."])
+        command = self.command_of("default", "--keep_going")
+        self.assertEqual(command, [*own, "--keep_going", "--", *readme.split()[2:]])
+        command = self.command_of("default", "--config=opt", "--", "//lib/...", CI="true")
+        self.assertEqual(command, [*own, "--config=ci", "--config=opt", "--", "//lib/..."])
 
     def test_the_targets_of_other_jobs(self):
-        got = self.command_of("tsan", "--config=ci")
-        self.assertEqual(got[3:6], ["--config=tsan", "--test_tag_filters=-native", "--config=ci"])
+        command = self.command_of("tsan", "--config=ci")
+        self.assertEqual(
+            command[3:6], ["--config=tsan", "--test_tag_filters=-native", "--config=ci"]
+        )
         for target in ("//lib/perfring:all", "//lib/perfring/ring/...", "//harness/stress/..."):
-            self.assertIn(target, got)
-        got = self.command_of("asan-ubsan", "--copt=-O0")
-        self.assertEqual(got[3:5], ["--config=fuzz", "--test_tag_filters=-native,-executions"])
-        self.assertIn("//harness/rig/...", got)
-        got = self.command_of("asan-ubsan", "--all")
+            self.assertIn(target, command)
+        command = self.command_of("asan-ubsan", "--copt=-O0")
+        self.assertEqual(command[3:5], ["--config=fuzz", "--test_tag_filters=-native,-executions"])
+        self.assertIn("//harness/rig/...", command)
+        command = self.command_of("asan-ubsan", "--all")
         wanted = ["--config=fuzz", "--test_tag_filters=-native", "--", "//..."]
-        self.assertEqual(got[3:], wanted)
-        got = self.command_of("configs", "riscv64", "--bazel=--jobs=1")
+        self.assertEqual(command[3:], wanted)
+        command = self.command_of("configs", "riscv64", "--bazel=--jobs=1")
         wanted = ["--config=riscv64", "--nobuild_tests_only", "--jobs=1", "--", "//lib/..."]
-        self.assertEqual(got[3:], wanted)
-        got = self.command_of("cross", "armhf", "--all")
-        self.assertEqual(got[3:], ["--config=armhf", "--", "//..."])
+        self.assertEqual(command[3:], wanted)
+        command = self.command_of("cross", "armhf", "--all")
+        self.assertEqual(command[3:], ["--config=armhf", "--", "//..."])
 
     def test_cross_and_configs_end_with_a_table(self):
         self.two_shards()

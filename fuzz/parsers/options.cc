@@ -81,7 +81,7 @@ void live_options(std::string_view text) {
   const auto live = parse_perfring<cli::LiveOptions>(text, {});
   if (!live) return;
   expect((live->pages & (live->pages - 1)) == 0 && live->pages != 0,
-         "pages that are no power of two");
+         "a number of pages that is not a power of two");
   expect(live->seconds > 0 && live->seconds <= 86400, "seconds outside their limits");
 }
 

@@ -65,7 +65,7 @@ def whats(call):
 
 
 def error_of(what):
-    """Returns the text of an errno's name, or None if `what` is no errno's name."""
+    """Returns the text of an errno's name, or None if `what` does not name one."""
     number = getattr(errno, what, None)
     return None if number is None else os.strerror(number)
 

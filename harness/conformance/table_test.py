@@ -138,13 +138,13 @@ class TableTest(unittest.TestCase):
     def test_lists_each_cell_that_differs(self):
         self.runs.cases["bcc"][0]["outcome"] = "crashes"
         self.runs.write(self.folder)
-        said = f"bcc, empty: crashes, and in {HERE}/RESULTS.md right\n"
-        self.assertEqual(self.table(self.folder, HERE / "RESULTS.md"), (1, said))
+        output = f"bcc, empty: crashes, and in {HERE}/RESULTS.md right\n"
+        self.assertEqual(self.table(self.folder, HERE / "RESULTS.md"), (1, output))
 
     def test_lists_the_failures_that_are_known(self):
-        status, said = self.table("--known", HERE / "RESULTS.md", "bcc")
-        self.assertEqual((status, said.splitlines()[0]), (0, "oversize-overwrites floods"))
-        self.assertEqual(len(said.splitlines()), 16)
+        status, output = self.table("--known", HERE / "RESULTS.md", "bcc")
+        self.assertEqual((status, output.splitlines()[0]), (0, "oversize-overwrites floods"))
+        self.assertEqual(len(output.splitlines()), 16)
 
     def test_results_html_has_each_case_with_its_script(self):
         self.runs.write(self.folder)

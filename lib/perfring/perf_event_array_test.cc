@@ -285,7 +285,7 @@ TEST_F(PerfEventArrayTest, ErrorsNameFailedCallWithItsObject) {
   expect_failed(PerfEventArray::from_fd(map_fd_), "bpf_obj_get_info_by_fd", object, EPERM);
   kernel_.get_errno = 0;
   expect_failed(PerfEventArray::from_pin("/two"), "bpf_obj_get_info_by_fd", "/two", EPERM);
-  EXPECT_FALSE(FakeKernel::is_open(next)) << "what was opened is closed again";
+  EXPECT_FALSE(FakeKernel::is_open(next)) << "the array closes the ring again";
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ TEST_F(LiveEventCallersTest, RefusedUprobeNamesItsCause) {
       {"a folder", sampled(uprobe("/tmp", std::uint64_t{64})), "EINVAL uprobe_path", kRight},
       {"a file of procfs", sampled(uprobe("/proc/version", std::uint64_t{64})), "EIO uprobe_path",
        kRight},
-      {"behind the end", sampled(uprobe(program, std::uint64_t{1} << 40)), "EINVAL probe_offset",
+      {"past the end", sampled(uprobe(program, std::uint64_t{1} << 40)), "EINVAL probe_offset",
        kRight},
       {"no symbol", sampled(uprobe(program, "")), "- probe_offset"},
       {"without the kernel", sampled(uprobe(program, "getppid").kernel(Kernel::Excluded)), "opens",

@@ -65,7 +65,7 @@ TEST(MachineExplorerTest, OutcomeForbiddenByOneFenceIsNeverFound) {
                [["R", "a", "y", "rlx"], ["W", "x", 3, "rel"]]],
        "allowed_lkmm": [{"2:a": 0, "x": 1}, {"2:a": 0, "x": 2}, {"2:a": 0, "x": 3},
                         {"2:a": 1, "x": 2}, {"2:a": 1, "x": 3}]},
-      {"name": "y2 -co-> y1 -mb-> x1 -rf-> b -> x2 -rf-> a -> y2, of which all behind mb is hb",
+      {"name": "y2 -co-> y1 -mb-> x1 -rf-> b -> x2 -rf-> a -> y2, of which all after mb is hb",
        "race": false, "locations": {"x": "", "y": ""}, "observed": ["1:a", "2:b", "y"],
        "ops": [[["W", "y", 1, "rlx"], ["F", "sc"], ["W", "x", 1, "rlx"]],
                [["R", "a", "x", "rlx"], ["W", "y", 2, "rel"]],

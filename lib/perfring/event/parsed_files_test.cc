@@ -246,7 +246,7 @@ TEST(ElfSymbolTest, AUprobeOutsideOfCodeIsNamed) {
   EXPECT_EQ(found(0).front().field, "probe_offset");
   EXPECT_EQ(found(0).front().severity, Finding::Severity::Silent);
   machine.files.erase("/prog");
-  EXPECT_TRUE(found(0).empty()) << "what cannot be read is not judged";
+  EXPECT_TRUE(found(0).empty()) << "it judges no file that it cannot read";
 }
 
 // As printed by the kernel (L: sched:sched_process_exec, and sched:sched_switch's comm).

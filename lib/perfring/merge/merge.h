@@ -14,7 +14,7 @@
 //     merge.run(KeyAt{0}, monotonic_ns, [](const Ordered& each) { handle(each); });
 //   }
 //
-// W1 to W44 are facts measured on a live kernel, and the proof of the rule, in the project's
+// W1 and so on are facts measured on a live kernel, and the proof of the rule, in the project's
 // harness/RINGS_FACTS.md. D is the slack; h_c is the clock, read before data_head of ring c.
 //
 //   M1  A run reads the data_head of each ring once, and reads the clock just before it, in program

@@ -150,7 +150,7 @@ TEST(MergeCallbackTest, TailNeverGoesBackAfterDrainWithinRun) {
       Ring<>::over(rings[0].page(), rings[0].data())->for_each([](const PerfEvent&) {});
     };
     rings.merge.run(KeyAt{}, kClock, drain_the_first, limit);
-    EXPECT_EQ(events, limit) << "what is delivered still lies there";
+    EXPECT_EQ(events, limit) << "the delivered events are still there";
     EXPECT_EQ(rings.tail(0), 3 * kKeyedSize);
     rings.write(0, 40);
     EXPECT_EQ(rings.run(1000).back(), sample(0, 40));

@@ -66,7 +66,7 @@ TEST(CpuListTest, RunsOfCpusAreWrittenAsRanges) {
   EXPECT_EQ(to_cpu_list({}), "");
   EXPECT_EQ(to_cpu_list(std::vector<std::uint32_t>{3, 2, 2}), "3,2,2");
   const std::array<std::uint32_t, 3> cpus{4, 5, 6};
-  EXPECT_EQ(to_cpu_list(std::span{cpus}.first(2)), "4-5") << "what lies behind is not read";
+  EXPECT_EQ(to_cpu_list(std::span{cpus}.first(2)), "4-5") << "it reads nothing after the span";
 }
 
 // A file for the test to write.

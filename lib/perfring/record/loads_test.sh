@@ -83,12 +83,12 @@ extern "C" std::size_t text(const event::TextField& field, const std::byte* at, 
   return field.of(Bytes{at, size})->size();
 }
 extern "C" void frame(record::Frames::Iterator& at) { ++at; }
-extern "C" const record::Layout* behind(const record::Layouts& layouts, const std::byte* at) {
+extern "C" const record::Layout* after(const record::Layouts& layouts, const std::byte* at) {
   return layouts.find_after(Bytes{at, 64}, 8);
 }
 '
 compile clang-19 --target=x86_64-linux-gnu
-for function in dumped text frame behind; do
+for function in dumped text frame after; do
   expect "$function" "$(with_marks "$assembly" $function)" ' ASM;'
 done
 # The load is the first access to memory, and ASM follows at once: the loaded value is the one

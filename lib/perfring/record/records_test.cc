@@ -250,7 +250,7 @@ TEST(RecordTextPokeTest, PaddingIsNotRest) {
   RecordBuilder later{PERF_RECORD_TEXT_POKE};
   later.u64(1).u16(5).u16(5).run(10, 0x10).u16(0).u64(9);
   EXPECT_EQ((DecodedRecord{later, sampling(0)}.as<TextPoke>().rest().size()), 8U)
-      << "what comes behind";
+      << "the bytes after it";
   RecordBuilder unpadded{PERF_RECORD_TEXT_POKE};
   unpadded.u64(1).u16(5).u16(5).run(10, 0x10);
   EXPECT_EQ((DecodedRecord{unpadded, sampling(0)}.as<TextPoke>().rest().size()), 0U);

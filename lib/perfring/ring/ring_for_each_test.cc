@@ -255,7 +255,7 @@ TEST_F(RingOverMappingTest, RefusesMappingWithInvalidSizes) {
   EXPECT_FALSE(over(2 * kPage, kMax));
   EXPECT_FALSE(over(2 * kPage, kMax - kPage + 1));
   EXPECT_FALSE(over(2 * kPage, 0)) << "no page";
-  EXPECT_FALSE(over(kHeader - 8 + 1024, kHeader - 8)) << "a page that is none";
+  EXPECT_FALSE(over(kHeader - 8 + 1024, kHeader - 8)) << "a page size that is not a power of two";
   EXPECT_FALSE(over(0, 0));
   EXPECT_FALSE(over(0, kPage));
   EXPECT_FALSE(Ring<>::over({}, kPage).has_value());

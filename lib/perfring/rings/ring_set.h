@@ -14,7 +14,7 @@
 //   }
 //
 // The rules below add to those of a drain (ring/ring.h), a wait (wait/waiter.h) and a merge
-// (merge/merge.h). W1 to W44 are facts measured on a live kernel (the project's
+// (merge/merge.h). W1 and so on are facts measured on a live kernel (the project's
 // harness/RINGS_FACTS.md).
 //
 //   C1  The index of a map entry is always its CPU (W42).

@@ -233,7 +233,7 @@ TEST_F(RingSetLatencyTest, ASlackDoesNotPutOffTheLatencysRound) {
   write(0, static_cast<std::uint64_t>(RingSet::Clock::now().time_since_epoch() / 1ns));
   const auto before = RingSet::Clock::now();
   set.merge(KeyAt{}, {}, collected_);
-  ASSERT_THAT(collected_.keys, SizeIs(100)) << "what is too young is held";
+  ASSERT_THAT(collected_.keys, SizeIs(100)) << "it holds events that are too young";
   EXPECT_GE(set.next_deadline(), before);
   EXPECT_LE(set.next_deadline(), RingSet::Clock::now() + 10ms);
 }

@@ -61,7 +61,7 @@ struct Case {
   bool is_software(std::uint64_t config) const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE && attr().config == config;
   }
-  // Returns true if no hardware PMU is behind it.
+  // Returns true if the kernel counts it without a hardware PMU.
   bool needs_no_hardware() const noexcept {
     return attr().type == PERF_TYPE_SOFTWARE || attr().type == PERF_TYPE_TRACEPOINT ||
            is(EventKind::Breakpoint) || is(EventKind::Kprobe) || is(EventKind::Uprobe);
