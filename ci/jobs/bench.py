@@ -138,9 +138,9 @@ def settled(values):
 
 
 def verdict(how, bound, values):
-    """Returns the outcome and the value that decides it. Other load spoils some runs, and a single run may
-    be good by luck: a ratio passes if it has settled within its bound, or if a third of its runs are
-    within. It fails if none is."""
+    """Returns the outcome and the value that decides it. Other load spoils some runs, and a single
+    run may be good by luck: a ratio passes if it has settled within its bound, or if a third of its
+    runs are within. It fails if none is."""
     within = [each for each in values if (each <= bound if how == "at most" else each >= bound)]
     value = settled(values)
     if value is not None and value in within:

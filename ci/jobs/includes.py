@@ -29,7 +29,7 @@ def sources():
 
 
 def own_header(file, text):
-    """Returns the source's own header, which it includes first; None if there is none."""
+    """Returns the header that belongs to a source, which includes it first, or None."""
     first = INCLUDE.search(text)
     if file.suffix != ".cc" or not first:
         return None

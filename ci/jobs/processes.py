@@ -84,12 +84,12 @@ def run(command, group=False, text_input=None, **options):
         options.update(process_group=0, stdin=subprocess.DEVNULL)
     if text_input is not None:
         options["stdin"] = subprocess.PIPE
-    came = []
-    with calling(lambda: came.append(received[-1])):  # or nobody would end the new process
+    before = len(received)
+    with calling(lambda: None):  # or nobody would end the new process
         process = subprocess.Popen(command, **options)
     try:
-        if came:
-            raise_for(came[0])
+        if len(received) > before:
+            raise_for(received[before])
         out, err = process.communicate(text_input)
     except BaseException:
         end(process, group)

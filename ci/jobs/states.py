@@ -33,8 +33,10 @@ def user(*capabilities):
 
 
 # What Docker leaves to root.
-CONTAINER = "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw "
-CONTAINER += "sys_chroot mknod audit_write setfcap"
+CONTAINER = (
+    "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,"
+    "+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap"
+)
 
 
 def mounted(commands):
@@ -96,7 +98,7 @@ STATES = {
     "few-processes": {"before": limited({"pids.max": "200"}), "needs": cgroups},
     "seccomp": {"filter": True},
     "container": {
-        "before": ["setpriv", "--bounding-set=-all,+" + CONTAINER.replace(" ", ",+"), "--"],
+        "before": ["setpriv", f"--bounding-set={CONTAINER}", "--"],
         "filter": True,
     },
     "c-locale": {"environment": {"LC_ALL": "C"}},

@@ -3,8 +3,8 @@ import contextlib
 import fcntl
 import io
 import json
-import pathlib
 import os
+import pathlib
 import unittest
 from unittest import mock
 

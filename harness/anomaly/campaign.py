@@ -272,9 +272,11 @@ def paths_of(arguments, folder):
         text=True,
         timeout=SECONDS,
     )
-    if recorded.returncode != 0:
+    if recorded.returncode == 2 and "Operation not permitted" in recorded.stderr:
+        # A seccomp filter. Any other failure is an error.
         print(f"campaign: nothing can be recorded here: {recorded.stderr}", file=sys.stderr)
         sys.exit(3)
+    recorded.check_returncode()
     os.chmod(paths["perf_data"], 0o644)
     return paths
 
@@ -335,12 +337,12 @@ def is_root():
 def work(arguments, paths):
     user = pwd.getpwnam(arguments.user) if arguments.user else None
     flows = chosen(catalogue.read_flows(), arguments)
-    has_user = is_root() and user is None
+    has_root = is_root() and user is None
     limit = 10 if any(flow.planted == "hangs" for flow in flows) else SECONDS
     campaign = Campaign(paths, user, limit)
     ready = []
     for flow in flows:
-        if flow.root and not has_user:
+        if flow.root and not has_root:
             campaign.skipped[flow.name] = "it needs root, for the live kernel"
         elif campaign.prepare(flow):
             ready.append(flow)

@@ -116,13 +116,18 @@ ProcessResult PerfringTest::interrupt_when_created(const std::vector<std::string
   });
 }
 
+std::string why_not_supervised() {
+#ifndef __x86_64__
+  return "the supervisor supports only x86-64";
+#endif
+  if (kSanitized) return "a sanitizer makes system calls of its own";
+  if (is_perf_event_open_filtered()) return "a seccomp filter refuses perf_event_open";
+  return "";
+}
+
 void SupervisedTest::SetUp() {
   PerfringTest::SetUp();
-#ifndef __x86_64__
-  GTEST_SKIP() << "the supervisor supports only x86-64";
-#endif
-  if (kSanitized) GTEST_SKIP() << "a sanitizer makes system calls of its own";
-  if (is_perf_event_open_filtered()) GTEST_SKIP() << "a seccomp filter refuses perf_event_open";
+  if (const std::string why = why_not_supervised(); !why.empty()) GTEST_SKIP() << why;
 }
 
 std::string SupervisedTest::subject(const char* variable) {

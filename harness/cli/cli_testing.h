@@ -80,6 +80,9 @@ class PerfringTest : public ::testing::Test {
   std::filesystem::path program_;
 };
 
+// Returns why no program can be supervised here, or "".
+std::string why_not_supervised();
+
 // Tests of unmodified programs that `perfring conform` supervises. A case takes two of the
 // subject's own timeouts.
 class SupervisedTest : public PerfringTest {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests table.py, without running a consumer: the runs are those that RESULTS.md tells of. Then
-compares what shows the results with them: docs/consumers.svg, and a sentence of README.md.
+"""Tests table.py, without running a consumer: it takes the runs from RESULTS.md. Then compares
+them with what else shows them: docs/consumers.svg, and a sentence of README.md.
 
 usage: table_test.py, in the workspace's folder
 """

@@ -12,8 +12,8 @@ bool has_capability(unsigned capability);
 // neither observe the kernel nor become another user.
 bool is_root();
 
-// Whether a seccomp filter, such as a container's, refuses perf_event_open(2) with EPERM, whatever
-// its arguments are.
+// Whether a seccomp filter, such as a container's, refuses perf_event_open(2) whatever its
+// arguments are. If so, errno is EPERM.
 bool is_perf_event_open_filtered();
 
 }  // namespace perfring

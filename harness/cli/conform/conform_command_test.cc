@@ -19,7 +19,6 @@
 #include "harness/faults/fault_catalogue.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
-#include "harness/program/privileges.h"
 #include "harness/program/sanitizers.h"
 
 namespace perfring::cli {
@@ -99,11 +98,7 @@ TEST_F(ConformCommandTest, AConsumerThatIsWrongIsNamedCaseByCase) {
 
 // Runs each fault as a program, in cases that show it.
 TEST_F(ConformCommandTest, FaultyProgramFailsAsCataloguePredicts) {
-#ifndef __x86_64__
-  GTEST_SKIP() << "the supervisor supports only x86-64";
-#endif
-  if (kSanitized) GTEST_SKIP() << "a sanitizer makes system calls of its own";
-  if (is_perf_event_open_filtered()) GTEST_SKIP() << "a seccomp filter refuses perf_event_open";
+  if (const std::string why = why_not_supervised(); !why.empty()) GTEST_SKIP() << why;
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
   for (const std::string fault : {"forgets_lost", "drops_last_event", "delivers_twice",
                                   "never_commits", "trusts_record_sizes"}) {

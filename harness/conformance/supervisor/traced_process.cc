@@ -130,7 +130,7 @@ void TracedProcess::start(const std::vector<std::string>& command, const Process
   throw CannotRun{"unmodified programs can be run only on x86-64: give an --adapter"};
 #endif
   // That filter comes before the supervisor's, which would never be notified of the call.
-  if (is_perf_event_open_filtered()) errno = EPERM, check_allowed(-1, "perf_event_open");
+  check_allowed(is_perf_event_open_filtered() ? -1 : 0, "perf_event_open");
   std::vector<sock_filter> program = filter_of_subjects();
   std::array<int, 2> up{};
   checked(::pipe2(up.data(), O_CLOEXEC), "pipe2");
