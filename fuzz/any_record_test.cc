@@ -8,8 +8,6 @@
 #include <bit>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <ios>
 #include <iterator>
 #include <map>
 #include <set>
@@ -17,20 +15,15 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/seed_file.h"
+
 namespace perfring::fuzz {
 namespace {
-
-std::string read(const std::string& path) {
-  std::ifstream in{path, std::ios::binary};
-  std::string bytes{std::istreambuf_iterator<char>{in}, {}};
-  if (!in) ADD_FAILURE() << path << " cannot be read";
-  return bytes;
-}
 
 std::map<std::string, std::string> decoded_seeds() {
   std::map<std::string, std::string> texts;
   for (const auto& entry : std::filesystem::directory_iterator{"fuzz/record_seeds"}) {
-    texts[entry.path().filename()] = AnyRecord<>{Input{read(entry.path())}}.run();
+    texts[entry.path().filename()] = AnyRecord<>{Input{read_seed(entry.path())}}.run();
   }
   return texts;
 }

@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <ios>
 #include <iterator>
 #include <map>
 #include <set>
@@ -15,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/seed_file.h"
 #include "harness/faults/consumer_faults.h"
 #include "harness/faults/fault_catalogue.h"
 #include "harness/faults/memory_faults.h"
@@ -27,10 +26,7 @@ namespace perfring::fuzz {
 namespace {
 
 std::string seed(const std::string& name) {
-  std::ifstream in{"fuzz/hostile_ring_seeds/" + name, std::ios::binary};
-  std::string bytes{std::istreambuf_iterator<char>{in}, {}};
-  if (!in) ADD_FAILURE() << name << " cannot be read";
-  return bytes;
+  return read_seed("fuzz/hostile_ring_seeds/" + name);
 }
 
 template <Memory M, class R = Ring<M>>

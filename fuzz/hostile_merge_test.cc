@@ -6,14 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <fstream>
-#include <ios>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "fuzz/seed_file.h"
 #include "harness/faults/memory_faults.h"
 
 namespace perfring::fuzz {
@@ -21,9 +19,7 @@ namespace {
 
 template <class M = Merge<CheckedMemory>>
 void run(const std::string& name) {
-  std::ifstream in{"fuzz/merge_seeds/" + name, std::ios::binary};
-  const std::string bytes{std::istreambuf_iterator<char>{in}, {}};
-  if (!in) ADD_FAILURE() << name << " cannot be read";
+  const std::string bytes = read_seed("fuzz/merge_seeds/" + name);
   HostileMerge<M>{Input{bytes}}.run();
 }
 

@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <ios>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "harness/program/read_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -37,15 +38,14 @@ std::vector<fs::path> files_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::vector<fs::path> files = files_of(argc, argv);
   for (const fs::path& file : files) {
-    std::ifstream in{file, std::ios::binary};
-    const std::string bytes{std::istreambuf_iterator<char>{in}, {}};
-    if (!in) {
+    const std::optional<std::string> bytes = perfring::read_file(file);
+    if (!bytes) {
       std::fprintf(stderr, "%s: cannot be read\n", file.c_str());
       return 2;
     }
     // Print the name before the run, because nothing is printed after a crash.
     std::fprintf(stderr, "Running: %s\n", file.c_str());
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes->data()), bytes->size());
   }
   std::fprintf(stderr, "Ran %zu inputs.\n", files.size());
   return files.empty() ? 2 : 0;

@@ -6,9 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <ios>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -19,6 +16,7 @@
 
 #include "fuzz/input.h"
 #include "fuzz/script_bytes.h"
+#include "fuzz/seed_file.h"
 #include "fuzz/two_consumers.h"
 #include "harness/faults/consumer_faults.h"
 #include "harness/faults/memory_faults.h"
@@ -36,13 +34,6 @@ namespace perfring::fuzz {
 namespace {
 
 using script::Script;
-
-std::string read(const std::string& path) {
-  std::ifstream in{path, std::ios::binary};
-  std::string bytes{std::istreambuf_iterator<char>{in}, {}};
-  if (!in) ADD_FAILURE() << path << " cannot be read";
-  return bytes;
-}
 
 std::string bytes_of(const Script& script, Encoding encoding) {
   const auto bytes = encode_script(script, encoding);
@@ -128,7 +119,7 @@ TEST(ScriptBytesTest, AScriptThatBytesCannotSayIsRefused) {
 }
 
 std::map<std::string, std::string> seed_texts() {
-  std::istringstream in{read("fuzz/scripts.txt")};
+  std::istringstream in{read_seed("fuzz/scripts.txt")};
   std::map<std::string, std::string> texts;
   std::string name;
   for (std::string line; std::getline(in, line);) {
@@ -150,13 +141,13 @@ TEST(ScriptSeedsTest, EachSeedIsTheScriptThatItIsNamedFor) {
     auto script = script::parse_script(text);
     ASSERT_TRUE(script) << name << ": " << script.error();
     const std::string bytes = bytes_of(*script, Encoding::ForOracle);
-    EXPECT_EQ(read("fuzz/kernel_script_seeds/" + name), bytes) << name;
+    EXPECT_EQ(read_seed("fuzz/kernel_script_seeds/" + name), bytes) << name;
     EXPECT_FALSE(rig::violation_of<rig::ScriptRunner<>>(*script)) << name;
     std::vector<script::Step>& steps = script->steps;
     while (steps.back().depth == 0 && steps.back().action == script::Action::Drain) {
       steps.pop_back();
     }
-    EXPECT_EQ(read("fuzz/two_consumers_seeds/" + name),
+    EXPECT_EQ(read_seed("fuzz/two_consumers_seeds/" + name),
               std::string(1, '\0').append(bytes_of(*script, Encoding::Full)))
         << name;
   }
@@ -165,7 +156,7 @@ TEST(ScriptSeedsTest, EachSeedIsTheScriptThatItIsNamedFor) {
 // With `stop`, a drain that ends at this event precedes the complete drain.
 template <Memory M, class R = Ring<M>>
 void compare(const std::string& name, std::optional<unsigned> stop = std::nullopt) {
-  std::string bytes = read("fuzz/two_consumers_seeds/" + name);
+  std::string bytes = read_seed("fuzz/two_consumers_seeds/" + name);
   if (stop) bytes = std::string{'\x08', static_cast<char>(*stop - 1)} + bytes.substr(1);
   TwoConsumers<M, R>{Input{bytes}}.run();
 }

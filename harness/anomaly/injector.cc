@@ -18,13 +18,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "harness/anomaly/mark.h"
+#include "harness/program/read_file.h"
 #include "perfring/os/process.h"
 
 namespace perfring::anomaly {
@@ -64,8 +64,9 @@ pid_t process_of(pid_t task) {
 // (include/linux/sched.h: PF_FORKNOEXEC at v6.18).
 bool is_copy(pid_t task) {
   constexpr unsigned long kForkNoExec = 0x40;
-  std::ifstream file{"/proc/" + std::to_string(task) + "/stat"};
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  // An empty text, if the task has ended.
+  const std::string text =
+      read_file("/proc/" + std::to_string(task) + "/stat").value_or(std::string{});
   const std::size_t name = text.rfind(')');
   if (name == text.npos) return false;
   // The fields after the name: state, parent, group, session, terminal, its group, flags.

@@ -22,9 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <ios>
-#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -32,6 +29,7 @@
 
 #include "harness/anomaly/calls.h"
 #include "harness/program/checked.h"
+#include "harness/program/read_file.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
 #include "perfring/os/process.h"
@@ -44,8 +42,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 std::string text_of(const fs::path& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
+  return read_file(path).value_or(std::string{});
 }
 
 os::Fd memory_file(const char* name) {

@@ -11,6 +11,7 @@
 
 #include "harness/program/json.h"
 #include "harness/program/privileges.h"
+#include "harness/program/read_file.h"
 #include "harness/program/sanitizers.h"
 
 namespace perfring::cli {
@@ -45,9 +46,7 @@ std::string temporary(const std::string& name, const std::string& contents) {
 }
 
 std::string contents(const std::filesystem::path& path) {
-  std::stringstream text;
-  text << std::ifstream{path}.rdbuf();
-  return text.str();
+  return read_file(path).value_or(std::string{});
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -13,7 +13,6 @@
 #include <fstream>
 #include <set>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -28,6 +27,7 @@
 #include "harness/conformance/subjects.h"
 #include "harness/faults/fault_catalogue.h"
 #include "harness/program/json.h"
+#include "harness/program/read_file.h"
 #include "harness/rig/simulated_ring.h"
 #include "harness/script/script.h"
 #include "perfring/testing/copied_events.h"
@@ -159,9 +159,7 @@ TEST(VectorTest, TheCheckedInIndexIsWhatTheCasesGive) {
   if (std::endian::native != std::endian::little) GTEST_SKIP() << "the index is little-endian";
   std::vector<Vector> vectors;
   for (const Case& of : suite().cases) vectors.push_back(vector_of(of));
-  std::stringstream text;
-  text << std::ifstream{std::getenv("VECTORS")}.rdbuf();
-  EXPECT_TRUE(text.str() == index_of(vectors))
+  EXPECT_TRUE(read_file(std::getenv("VECTORS")) == index_of(vectors))
       << "perfring conform --vectors >harness/conformance/vectors/index.json";
 }
 
@@ -177,11 +175,10 @@ TEST(VectorTest, EveryWordOfTheIndexIsExplained) {
   std::set<std::string> names{"cases", "turns"};
   collect_names(Json::parse(std::ifstream{std::getenv("VECTORS")}), names);
   EXPECT_GE(names.size(), 25U);
-  std::stringstream readme;
-  readme << std::ifstream{std::getenv("VECTORS_README")}.rdbuf();
+  const std::string readme = read_file(std::getenv("VECTORS_README")).value();
   for (const std::string& name : names) {
     if (name == "cases") continue;
-    EXPECT_THAT(readme.str(), HasSubstr("`" + name + "`"));
+    EXPECT_THAT(readme, HasSubstr("`" + name + "`"));
   }
 }
 

@@ -15,12 +15,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <string>
 
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/privileges.h"
+#include "harness/program/read_file.h"
 #include "harness/program/temporary_folder.h"
 
 namespace perfring {
@@ -38,9 +38,7 @@ class OutputFileTest : public ::testing::Test {
     return path(name);
   }
   static std::string text_of(const std::string& file) {
-    std::stringstream text;
-    text << std::ifstream{file}.rdbuf();
-    return text.str();
+    return read_file(file).value_or("not readable");
   }
   static mode_t mode_of_file(const std::string& file) {
     struct stat of{};

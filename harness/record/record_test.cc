@@ -11,10 +11,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -22,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "harness/program/read_file.h"
 #include "harness/record/known_fields.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
@@ -39,18 +38,11 @@ namespace {
 
 using testing::Guarded;
 
-std::string text_of_the_file() {
-  const char* const path = std::getenv("VECTORS");
-  std::stringstream text;
-  text << std::ifstream{path == nullptr ? "" : path}.rdbuf();
-  return text.str();
-}
-
 class RecordVectorsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (std::endian::native == std::endian::big) GTEST_SKIP() << "they are in little endian";
-    auto vectors = parse_vectors(text_of_the_file());
+    auto vectors = parse_vectors(read_file(std::getenv("VECTORS")).value_or(""));
     ASSERT_TRUE(vectors) << vectors.error();
     vectors_ = *std::move(vectors);
     ASSERT_EQ(vectors_.size(), 122U);

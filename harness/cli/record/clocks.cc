@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <sstream>
 #include <string>
 
 #include "harness/program/numbers.h"
+#include "harness/program/read_file.h"
 
 namespace perfring::cli {
 
@@ -24,10 +24,7 @@ std::int64_t monotonic_offset_of(std::string_view timens_offsets) {
 }
 
 std::int64_t monotonic_offset() {
-  std::ifstream file{"/proc/self/timens_offsets"};
-  std::ostringstream text;
-  text << file.rdbuf();
-  return monotonic_offset_of(text.str());
+  return monotonic_offset_of(read_file("/proc/self/timens_offsets").value_or(std::string{}));
 }
 
 std::string note_on_clock(std::uint64_t ahead, std::int64_t offset) {

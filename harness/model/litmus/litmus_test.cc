@@ -13,6 +13,7 @@
 
 #include "harness/model/engine/usage_error.h"
 #include "harness/program/json.h"
+#include "harness/program/read_file.h"
 
 namespace perfring::model {
 namespace {
@@ -30,13 +31,11 @@ TEST(EngineLitmusTest, ProgramsMatchTheirExpectations) {
     }
     if (verdict.counted) ++counted;
   }
-  std::ostringstream readme;
-  readme << std::ifstream{"harness/model/litmus/README.md"}.rdbuf();
+  const std::string readme = read_file("harness/model/litmus/README.md").value();
   const std::string sentence = "`litmus.json` " + std::to_string(all.size()) +
                                " programs with the outcomes and races, " + std::to_string(counted) +
                                " of them with the execution counts";
-  EXPECT_NE(readme.str().find(sentence), std::string::npos)
-      << "README.md does not say: " << sentence;
+  EXPECT_NE(readme.find(sentence), std::string::npos) << "README.md does not say: " << sentence;
 }
 
 std::vector<std::string> differences(const std::string& text) {
