@@ -18,7 +18,8 @@ while [ "$1" != -- ]; do
       ;;
     *)
       if [ -d "$1" ]; then files=("$1"/*); else files=("$1"); fi
-      cp -L "${files[@]}" "$corpus"
+      # Writable copies, so that an input of the same name overwrites one and is counted as such.
+      cp -L --no-preserve=mode "${files[@]}" "$corpus"
       total=$((total + ${#files[@]}))
       ;;
   esac
