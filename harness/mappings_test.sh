@@ -15,7 +15,8 @@ harness/bench/waits.cc                            the memory of a BPF map
 harness/bench/workload.cc                         no file
 harness/cli/demo/live_run.cc                      an event of the kernel's
 harness/conformance/adapters/perfring.cc          the ring that conform gives it, which is sealed
-harness/conformance/supervisor/emulated_maps.cc   a memfd that is sealed (kernel::give_length)
+harness/conformance/supervisor/backend.cc         a memfd that is sealed (kernel::give_length)
+harness/conformance/supervisor/live_backend.cc    an event of the kernel's
 harness/differential/live_reference.cc            an event of the kernel's
 harness/kernel/ring_memory.h                      a memfd that is sealed
 harness/live/emitter.cc                           the memory of a BPF map

@@ -111,7 +111,7 @@ TEST(ProducerTest, TheExpectedEventsAreThoseOfTheLedger) {
   for (const Case& of : suite().cases) {
     if (has_patch(of) || has_oversize(of)) continue;
     const CaseRings rings{of};
-    CaseProducer producer{of, rings.all()};
+    CaseProducer producer{of, rings};
     while (producer.play_turn()) {
       for (std::size_t cpu = 0; cpu < rings.all().size(); ++cpu) {
         rig::SimulatedRing* const ring = rings.all()[cpu];

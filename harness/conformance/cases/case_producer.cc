@@ -84,26 +84,26 @@ CaseRings::CaseRings(const Case& of) {
   }
 }
 
-CaseProducer::CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings, Echo echo)
+CaseProducer::CaseProducer(const Case& of, std::span<const CaseRing> rings, Echo echo)
     : case_{of}, echo_{echo} {
-  for (rig::SimulatedRing* const ring : rings) {
-    cpus_.push_back(ring == nullptr ? nullptr : std::make_unique<Cpu>(*this, cpus_.size()));
-    if (ring != nullptr) cpus_.back()->ring = ring;
+  for (const CaseRing& ring : rings) {
+    const bool absent = std::visit([](const auto* of_cpu) { return of_cpu == nullptr; }, ring);
+    cpus_.push_back(absent ? nullptr : std::make_unique<Cpu>(*this, cpus_.size(), ring));
   }
   current_cpu_ = cpus_.at(0).get();
 }
 
-CaseProducer::CaseProducer(const Case& of, std::span<LiveRing* const> rings, Echo echo)
-    : case_{of}, echo_{echo} {
-  for (LiveRing* const ring : rings) {
-    cpus_.push_back(std::make_unique<Cpu>(*this, cpus_.size()));
-    cpus_.back()->live = ring;
-  }
-  current_cpu_ = cpus_.at(0).get();
+CaseProducer::CaseProducer(const Case& of, const CaseRings& rings)
+    : CaseProducer{of, std::vector<CaseRing>{rings.all().begin(), rings.all().end()}, Echo::Bytes} {
+}
+
+LiveRing* CaseProducer::Cpu::live() const {
+  const auto* const found = std::get_if<LiveRing*>(&ring);
+  return found == nullptr ? nullptr : *found;
 }
 
 std::uint64_t CaseProducer::Cpu::sample_type() const {
-  return live != nullptr ? live->sample_type() : ring->settings().sample_type;
+  return live() != nullptr ? live()->sample_type() : simulated().settings().sample_type;
 }
 
 bool CaseProducer::play_registration() {
@@ -216,7 +216,7 @@ void CaseProducer::play(const Part& part) {
   } else if (const auto* const on = std::get_if<OnCpu>(&part)) {
     current_cpu_ = cpus_[static_cast<std::size_t>(on->cpu)].get();
   } else if (const auto* const plug = std::get_if<Hotplug>(&part); plug && !plug->online) {
-    for (const kernel::perf_file& event : current_cpu_->ring->events())
+    for (const kernel::perf_file& event : current_cpu_->simulated().events())
       kernel::perf_event_exit_cpu(*event);
   }
 }
@@ -226,8 +226,8 @@ void CaseProducer::carry_out(std::span<const script::Step> steps) {
     const auto first = script::first_with_nested(steps);
     if (first.front().action == script::Action::Output) {
       output(first);
-    } else if (current_cpu_->live != nullptr) {
-      current_cpu_->live->control(first.front().action);
+    } else if (LiveRing* const live = current_cpu_->live()) {
+      live->control(first.front().action);
     } else {
       control(first.front().action);
     }
@@ -237,7 +237,7 @@ void CaseProducer::carry_out(std::span<const script::Step> steps) {
 
 void CaseProducer::control(script::Action action) {
   using script::Action;
-  kernel::perf_event& event = current_cpu_->ring->event();
+  kernel::perf_event& event = current_cpu_->simulated().event();
   if (action == Action::Disable) return kernel::perf_event_disable(event);
   if (action == Action::Enable) return kernel::perf_event_enable(event);
   if (action != Action::Pause && action != Action::Resume) {
@@ -257,22 +257,25 @@ int CaseProducer::output(std::span<const script::Step> step_and_nested) {
   const std::vector<std::byte> payload = payload_of(number, length, echo_);
   active_steps_.begin(step_and_nested);
   frame() = {.output = number, .length = length};
-  const auto simulated_output = [&] {
-    const rig::SimulatedRing& ring = *current_cpu_->ring;
-    const bool second = step.second && ring.events().size() > 1;
-    return kernel::bpf_perf_event_output(*current_cpu_, ring.map(), ring.index(second), payload);
-  };
-  const int rc = current_cpu_->live != nullptr ? live_output(payload) : simulated_output();
+  LiveRing* const live = current_cpu_->live();
+  const int rc =
+      live != nullptr ? live_output(*live, payload) : simulated_output(step.second, payload);
   refused_ += rc != 0 && rc != -ENOSPC ? 1 : 0;
   active_steps_.perform_rest([this](bool, auto due) { output(due); });
   active_steps_.end();
   return rc;
 }
 
+int CaseProducer::simulated_output(bool second, std::span<const std::byte> payload) {
+  const rig::SimulatedRing& ring = current_cpu_->simulated();
+  const __u64 index = ring.index(second && ring.events().size() > 1);
+  return kernel::bpf_perf_event_output(*current_cpu_, ring.map(), index, payload);
+}
+
 // Derives the ledger from the kernel's return values: the LOST before the next accepted output
 // counts the outputs that found no room, or came during a pause (K15, K41).
-int CaseProducer::live_output(std::span<const std::byte> payload) {
-  const int rc = current_cpu_->live->output(payload);
+int CaseProducer::live_output(LiveRing& ring, std::span<const std::byte> payload) {
+  const int rc = ring.output(payload);
   if (rc == -ENOSPC) ++current_cpu_->unreported;
   if (rc != 0) return rc;
   const std::uint64_t lost = std::exchange(current_cpu_->unreported, 0);
@@ -307,8 +310,8 @@ void CaseProducer::fill(const Fill& fill) {
 void CaseProducer::patch(const Patch& patch) {
   using Field = Patch::Field;
   if (patch.field == Field::Head) {
-    __u64& head = current_cpu_->ring->page().data_head;
-    head = current_cpu_->ring->rb().unsigned_long(head + patch.value);
+    __u64& head = current_cpu_->simulated().page().data_head;
+    head = current_cpu_->simulated().rb().unsigned_long(head + patch.value);
     return;
   }
   const auto found = std::ranges::find(current_cpu_->written, patch.output, &Written::output);
@@ -348,7 +351,7 @@ void CaseProducer::store(std::uint64_t position, std::uint64_t value, std::size_
   std::array<std::byte, 8> bytes;
   std::memcpy(bytes.data(), &value, sizeof(value));
   const std::size_t from = std::endian::native == std::endian::little ? 0 : 8 - size;
-  kernel::perf_buffer& rb = current_cpu_->ring->rb();
+  kernel::perf_buffer& rb = current_cpu_->simulated().rb();
   for (std::size_t i = 0; i < size; ++i) {
     const auto at = static_cast<std::size_t>((position + i) % rb.data_size());
     rb.data_pages[at] = bytes[from + i];

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <variant>
 #include <vector>
 
 #include "harness/conformance/cases/cases.h"
@@ -68,6 +69,9 @@ class LiveRing {
   virtual void control(script::Action action) = 0;  // pauses, resumes, disables or enables
 };
 
+// A ring in which a case is played; a null pointer for an absent CPU.
+using CaseRing = std::variant<rig::SimulatedRing*, LiveRing*>;
+
 // The ring's samples have more fields than the case's, so that other records fit: the case cannot
 // be played there.
 struct CannotPlay : std::runtime_error {
@@ -76,12 +80,12 @@ struct CannotPlay : std::runtime_error {
 
 class CaseProducer {
  public:
-  // `of` and `rings` must outlive this object. `rings` has one for each of the case's CPUs, nullptr
-  // for an absent one. They may have more pages than the case asks for, and other fields in a
-  // sample.
-  CaseProducer(const Case& of, std::span<rig::SimulatedRing* const> rings, Echo echo = Echo::Bytes);
-  // Precondition: no part of the case is a Patch or a Hotplug, and no step is nested.
-  CaseProducer(const Case& of, std::span<LiveRing* const> rings, Echo echo);
+  // `of` and the rings must outlive this object. `rings` has one for each of the case's CPUs. They
+  // may have more pages than the case asks for, and other fields in a sample.
+  // Precondition: if they are live, no part of the case is a Patch or a Hotplug, and no step is
+  // nested.
+  CaseProducer(const Case& of, std::span<const CaseRing> rings, Echo echo);
+  CaseProducer(const Case& of, const CaseRings& rings);
   CaseProducer(const CaseProducer&) = delete;
   CaseProducer& operator=(const CaseProducer&) = delete;
 
@@ -125,11 +129,14 @@ class CaseProducer {
     std::size_t written = 0;  // index in Cpu::written
   };
   struct Cpu : kernel::HardwareCpu {
-    Cpu(CaseProducer& of, std::size_t number) : producer{of} { id = static_cast<int>(number); }
+    Cpu(CaseProducer& of, std::size_t number, CaseRing on) : producer{of}, ring{on} {
+      id = static_cast<int>(number);
+    }
     std::uint64_t sample_type() const;
     CaseProducer& producer;
-    rig::SimulatedRing* ring = nullptr;  // either this or `live`
-    LiveRing* live = nullptr;
+    rig::SimulatedRing& simulated() const { return *std::get<rig::SimulatedRing*>(ring); }
+    LiveRing* live() const;  // or nullptr
+    CaseRing ring;
     std::uint64_t unreported = 0;  // outputs that the live ring has lost since its last LOST
     std::vector<Written> written;
     std::size_t turn_from = 0;  // index in `written`
@@ -148,7 +155,8 @@ class CaseProducer {
   void carry_out(std::span<const script::Step> steps);
   void control(script::Action action);
   int output(std::span<const script::Step> step_and_nested);
-  int live_output(std::span<const std::byte> payload);
+  int simulated_output(bool second, std::span<const std::byte> payload);
+  int live_output(LiveRing& ring, std::span<const std::byte> payload);
   std::uint64_t sample_size();
   void note_reservation(std::uint64_t position, std::size_t size);
   void note_report(std::uint64_t lost);

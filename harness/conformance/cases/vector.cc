@@ -100,7 +100,7 @@ std::vector<Turn> Vector::once_more() const {
 Vector vector_of(const Case& one) {
   const CaseRings own{one};
   const std::span<rig::SimulatedRing* const> rings = own.all();
-  CaseProducer producer{one, rings};
+  CaseProducer producer{one, own};
   Vector vector{&one, {}};
   std::vector<std::vector<std::byte>> before(rings.size());
   while (producer.play_turn()) {

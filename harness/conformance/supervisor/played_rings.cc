@@ -1,50 +1,19 @@
-// The rings in which a case is played, on the simulated kernel or the machine's own.
+#include "harness/conformance/supervisor/played_rings.h"
 
 #include <fmt/format.h>
 #include <linux/perf_event.h>
-#include <poll.h>
 
 #include <algorithm>
-#include <bit>
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <set>
-#include <span>
 #include <stdexcept>
-#include <string>
-#include <system_error>
 #include <utility>
 #include <variant>
-#include <vector>
 
-#include "harness/conformance/cases/case_producer.h"
-#include "harness/conformance/cases/cases.h"
-#include "harness/conformance/supervisor/emulated_calls.h"
-#include "harness/conformance/supervisor/supervisor.h"
+#include "harness/conformance/supervisor/traced_process.h"
 #include "harness/kernel/perf_event.h"
-#include "harness/live/emitter.h"
-#include "harness/live/live_kernel.h"
-#include "harness/rig/simulated_ring.h"
-#include "harness/script/script.h"
-#include "perfring/os/cpus.h"
-#include "perfring/os/syscalls.h"
 
 namespace perfring::conformance {
 namespace {
-
-constexpr std::uint64_t kStartMax = 1U << 20;
-
-std::optional<std::string> why_not_live(const Part& part) {
-  if (std::holds_alternative<Patch>(part)) return "this machine's kernel does not write such bytes";
-  if (std::holds_alternative<Hotplug>(part)) return "this machine's CPUs are not taken offline";
-  const auto* const steps = std::get_if<std::vector<script::Step>>(&part);
-  const auto is_nested = [](const script::Step& step) { return step.depth != 0; };
-  if (steps == nullptr || std::ranges::none_of(*steps, is_nested)) return std::nullopt;
-  return "a real kernel cannot be made to nest outputs";
-}
 
 std::uint64_t shortest_payload(const Case& of) {
   std::uint64_t least = ~std::uint64_t{0};
@@ -59,86 +28,7 @@ std::uint64_t shortest_payload(const Case& of) {
   return least;
 }
 
-void check(const os::Result<void>& done, const char* what) {
-  if (!done) throw std::system_error{done.error(), what};
-}
-
-class Emitted final : public LiveRing {
- public:
-  Emitted(live::Emitter& emitter, const ProgramEvent& event) : emitter_{emitter}, event_{event} {}
-
-  std::uint64_t sample_type() const override { return event_.attr.sample_type; }
-
-  int output(std::span<const std::byte> payload) override {
-    std::ranges::copy(payload, emitter_.payload().begin());
-    const auto cpu = static_cast<std::uint32_t>(event_.cpu);
-    return emitter_.emit(cpu, payload.size(), cpu);
-  }
-
-  void control(script::Action action) override {
-    using script::Action;
-    const int fd = event_.file.get();
-    if (action == Action::Disable) return check(os::perf_event_disable(fd), "disable");
-    if (action == Action::Enable) return check(os::perf_event_enable(fd), "enable");
-    check(os::perf_event_pause_output(fd, action == Action::Pause), "pause");
-  }
-
-  // Writes and releases `start` bytes, before the program gets its ring.
-  void move_to(std::uint64_t start) {
-    const int fd = event_.file.get();
-    check(os::perf_event_enable(fd), "enable");
-    const std::uint64_t least = 8 + 8 * static_cast<std::uint64_t>(std::popcount(sample_type()));
-    const std::uint64_t most = std::min<std::uint64_t>((event_.memory.size() - 4096) / 2, 32768);
-    for (std::uint64_t left = start, size = 0; left != 0; left -= size) {
-      size = std::min(left, most);
-      if (left != size && left - size < least) size -= least;
-      const std::vector<std::byte> nothing(static_cast<std::size_t>(size - least + 4));
-      if (output(nothing) != 0) throw std::runtime_error{"a record before the case was refused"};
-      event_.page().data_tail = __atomic_load_n(&event_.page().data_head, __ATOMIC_ACQUIRE);
-    }
-    pollfd written{fd, POLLIN, 0};
-    ::poll(&written, 1, 0);  // clears the flag (K26)
-    if (event_.attr.disabled != 0) check(os::perf_event_disable(fd), "disable");
-  }
-
- private:
-  live::Emitter& emitter_;
-  const ProgramEvent& event_;
-};
-
 }  // namespace
-
-std::optional<std::string> why_not_live(const Case& of) {
-  const script::Settings& settings = of.settings;
-  if (settings.word == kernel::Word::k32) return "this machine's kernel has 64 bits";
-  if (settings.start > kStartMax) return "this machine's kernel starts at 0, several GiB earlier";
-  if (settings.start != 0 && of.has_other_wakeups()) return "this machine's kernel starts at 0";
-  if (settings.events > 1) return "no second event is opened on this machine's kernel";
-  if (!of.absent.empty()) return "this machine's CPUs are not taken offline";
-  for (const Part& part : of.parts) {
-    if (auto why = why_not_live(part)) return why;
-  }
-  static const std::optional<std::string> lacks = live::why_no_live_kernel();
-  if (lacks) return lacks;
-  const auto online = os::online_cpus();
-  for (std::uint32_t cpu = 0; cpu < of.cpus; ++cpu) {
-    if (std::ranges::find(*online, cpu) == online->end()) {
-      return fmt::format("this machine has no CPU {}", cpu);
-    }
-  }
-  return std::nullopt;
-}
-
-void ProgramEvent::make_live(live::Emitter& emitter) {
-  auto emitted = std::make_unique<Emitted>(emitter, *this);
-  if (start != 0) {  // the program enters it again later
-    check(os::bpf_map_update(emitter.map_fd(), static_cast<std::uint32_t>(cpu),
-                             static_cast<std::uint32_t>(file.get())),
-          "BPF_MAP_UPDATE_ELEM");
-    emitted->move_to(start);
-  }
-  live = std::move(emitted);
-}
 
 std::string PlayedRings::why_impossible(const ProgramEvent& event) const {
   const script::Settings& wanted = case_.settings;
@@ -200,14 +90,10 @@ void PlayedRings::map(ProgramEvent& event) {
   const script::Settings settings = settings_of(event, plays);
   event.start = settings.start;
   mapped_.push_back(&event);
-  if (emitter_ == nullptr) {
-    event.make_ring(settings);
-  } else if (plays) {
-    try {
-      event.make_live(*emitter_);
-    } catch (const std::runtime_error& error) {
-      impossible_ = {error.what(), true};
-    }
+  try {
+    backend_.make_producer(event, settings, plays);
+  } catch (const std::runtime_error& error) {
+    impossible_ = {error.what(), true};
   }
   begin();
 }
@@ -232,29 +118,26 @@ void PlayedRings::take_out(std::uint64_t key) {
 
 ProgramEvent* PlayedRings::entered_on(std::size_t cpu) const {
   const auto entry = entries_.find(cpu);
-  if (entry == entries_.end() || entry->second->memory.empty()) return nullptr;
+  if (entry == entries_.end() || !entry->second->is_mapped()) return nullptr;
   return entry->second->cpu == cpu ? entry->second : nullptr;
 }
 
 void PlayedRings::begin() {
   if (producer_ != nullptr || is_impossible()) return;
   std::vector<PlayedRing> played;
-  std::vector<rig::SimulatedRing*> simulated;
-  std::vector<LiveRing*> live;
+  std::vector<CaseRing> rings;
   for (std::size_t cpu = 0; cpu < case_.cpus; ++cpu) {
     ProgramEvent* const event = entered_on(cpu);
     const bool absent = case_.absent.contains(cpu);
     if (!absent && event == nullptr) return;
-    simulated.push_back(absent ? nullptr : event->ring.get());
-    live.push_back(absent ? nullptr : event->live.get());
+    rings.push_back(absent ? CaseRing{} : event->played());
     if (absent) continue;
     if (!is_impossible()) impossible_ = {why_impossible(*event), true};
     played.push_back({cpu, event, {event->start, event->start, event->start}});
   }
   if (is_impossible()) return;
   played_ = std::move(played);
-  producer_ = emitter_ == nullptr ? std::make_unique<CaseProducer>(case_, simulated, echo_)
-                                  : std::make_unique<CaseProducer>(case_, live, echo_);
+  producer_ = std::make_unique<CaseProducer>(case_, rings, echo_);
   try {
     has_registered_ = producer_->play_registration();
   } catch (const CannotPlay& error) {
@@ -297,7 +180,7 @@ std::optional<PlayedRings::Obstacle> PlayedRings::obstacle() const {
   if (is_impossible()) return impossible_;
   if (!misuse_.empty()) return Obstacle{misuse_};
   const auto was_read = [](const ProgramEvent* event) { return event->was_read(); };
-  if (emitter_ == nullptr && std::ranges::any_of(mapped_, was_read)) {
+  if (std::ranges::any_of(mapped_, was_read)) {
     return Obstacle{"read(2) of an event's descriptor is not emulated", true, true};
   }
   if (producer_ != nullptr) return std::nullopt;
@@ -312,6 +195,71 @@ std::optional<PlayedRings::Obstacle> PlayedRings::obstacle() const {
                     true};
   }
   return Obstacle{why_not_entered(), false, true};
+}
+
+std::vector<std::uint64_t> PlayedRings::progress() const {
+  std::vector<std::uint64_t> now{mapped_.size(), entries_.size(), turns_};
+  for (const ProgramEvent* const each : mapped_) now.push_back(each->page().data_tail);
+  return now;
+}
+
+bool PlayedRings::are_all_read() const {
+  return std::ranges::all_of(
+      played_, [](const PlayedRing& each) { return each.now().moved() == each.now().published(); });
+}
+
+void PlayedRings::judge_places(Cell& cell) const {
+  for (const PlayedRing& each : played_) judge_place(each.now(), cell);
+}
+
+// Whether the program is told of each record: the case has wakeups of its own, or the event has one
+// for each record.
+bool PlayedRings::is_announced(const ProgramEvent& event) const {
+  const perf_event_attr& attr = event.attr;
+  return case_.has_other_wakeups() ||
+         (attr.watermark != 0 ? attr.wakeup_watermark <= 8 : attr.wakeup_events == 1);
+}
+
+void PlayedRings::judge_unread(Cell& cell, bool sleeps) const {
+  if (!is_over() || case_.accepts_outcome(Accept::Stops)) return;
+  for (const PlayedRing& each : played_) {
+    const Tails now = each.now();
+    if (now.moved() >= now.published() || !is_announced(*each.event)) continue;
+    cell.worsen(CaseOutcome::Loses,
+                (sleeps ? "it slept although records were announced to it: "
+                        : "it kept waiting, and did not read the records announced to it: ") +
+                    to_text(now));
+  }
+}
+
+void PlayedRings::judge_tails(Cell& cell) const {
+  for (const PlayedRing& each : played_) judge_tail(case_, each.now(), cell);
+}
+
+std::vector<std::span<const Event>> PlayedRings::expected() const {
+  std::vector<std::span<const Event>> all;
+  for (const PlayedRing& each : played_) all.emplace_back(producer_->expected_so_far(each.cpu));
+  return all;
+}
+
+std::string PlayedRings::place_of(std::uint64_t address) const {
+  for (const ProgramEvent* const each : mapped_) {
+    const std::uint64_t length = each->memory().size();
+    for (const std::uint64_t base : each->bases) {
+      const std::uint64_t at = address - base;
+      if (at + kGuard >= length + 2 * kGuard) continue;
+      return fmt::format("byte {} of the ring's {}", static_cast<std::int64_t>(at), length);
+    }
+  }
+  return {};
+}
+
+std::string PlayedRings::positions() const {
+  std::string text;
+  for (const PlayedRing& each : played_) {
+    text += "; " + to_text(each.now());
+  }
+  return text;
 }
 
 }  // namespace perfring::conformance

@@ -1,7 +1,6 @@
 #include "harness/conformance/supervisor/supervisor.h"
 
 #include <fmt/format.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -12,7 +11,9 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/live/emitter.h"
 #include "harness/program/console.h"
+#include "harness/script/script.h"
 
 namespace perfring::conformance {
 namespace {
@@ -27,77 +28,14 @@ constexpr auto kIdle = milliseconds{5000};  // for one that sleeps elsewhere
 
 }  // namespace
 
-std::vector<std::uint64_t> PlayedRings::progress() const {
-  std::vector<std::uint64_t> now{mapped_.size(), entries_.size(), turns_};
-  for (const ProgramEvent* const each : mapped_) now.push_back(each->page().data_tail);
-  return now;
-}
-
-bool PlayedRings::are_all_read() const {
-  return std::ranges::all_of(
-      played_, [](const PlayedRing& each) { return each.now().moved() == each.now().published(); });
-}
-
-void PlayedRings::judge_places(Cell& cell) const {
-  for (const PlayedRing& each : played_) judge_place(each.now(), cell);
-}
-
-// Whether the program is told of each record: the case has wakeups of its own, or the event has one
-// for each record.
-bool PlayedRings::is_announced(const ProgramEvent& event) const {
-  const perf_event_attr& attr = event.attr;
-  return case_.has_other_wakeups() ||
-         (attr.watermark != 0 ? attr.wakeup_watermark <= 8 : attr.wakeup_events == 1);
-}
-
-void PlayedRings::judge_unread(Cell& cell, bool sleeps) const {
-  if (!is_over() || case_.accepts_outcome(Accept::Stops)) return;
-  for (const PlayedRing& each : played_) {
-    const Tails now = each.now();
-    if (now.moved() >= now.published() || !is_announced(*each.event)) continue;
-    cell.worsen(CaseOutcome::Loses,
-                (sleeps ? "it slept although records were announced to it: "
-                        : "it kept waiting, and did not read the records announced to it: ") +
-                    to_text(now));
-  }
-}
-
-void PlayedRings::judge_tails(Cell& cell) const {
-  for (const PlayedRing& each : played_) judge_tail(case_, each.now(), cell);
-}
-
-std::vector<std::span<const Event>> PlayedRings::expected() const {
-  std::vector<std::span<const Event>> all;
-  for (const PlayedRing& each : played_) all.emplace_back(producer_->expected_so_far(each.cpu));
-  return all;
-}
-
-std::string PlayedRings::place_of(std::uint64_t address) const {
-  for (const ProgramEvent* const each : mapped_) {
-    const std::uint64_t length = each->memory.size();
-    for (const std::uint64_t base : each->bases) {
-      const std::uint64_t at = address - base;
-      if (at + kGuard >= length + 2 * kGuard) continue;
-      return fmt::format("byte {} of the ring's {}", static_cast<std::int64_t>(at), length);
-    }
-  }
-  return {};
-}
-
-std::string PlayedRings::positions() const {
-  std::string text;
-  for (const PlayedRing& each : played_) {
-    text += "; " + to_text(each.now());
-  }
-  return text;
-}
-
 void Supervisor::play_turn() {
   rings_.judge_places(cell_);
-  if (!rings_.play_turn()) ++waits_after_;
+  if (!rings_.play_turn()) ++waits_without_turn_;
+  if (phase_ >= Phase::Told || !rings_.has_begun()) return;
+  phase_ = rings_.is_over() ? Phase::Draining : Phase::Playing;
 }
 
-// Ignores the end, after SIGINT: a program that closes takes its rings out of its map.
+// A program that closes takes its rings out of its map.
 void Supervisor::on_map_delete(std::uint64_t key) {
   if (sigints_ == 0) rings_.take_out(key);
 }
@@ -110,70 +48,58 @@ void Supervisor::on_fault(const Crash& fault) {
                                fault.code.empty() ? "" : ", by " + fault.code);
 }
 
-void Supervisor::set_quiet_since(Clock::time_point now) {
-  quiet_since_ = now;
-  waits_before_quiet_ = waits_;
-}
-
-// Returns true if, since the last check, the program made no progress, used little CPU time, and
-// now neither runs nor waits for a CPU.
-bool Supervisor::is_quiet() {
-  const std::int64_t now = process_.cpu_ns();
-  const std::int64_t used = now - std::exchange(cpu_, now);
-  const bool little = used >= 0 && used < 2'000'000;  // negative: a process has ended
-  auto progress = rings_.progress();
-  const bool further = progress != progress_;
-  if (further) same_since_ = last_check_;
-  progress_ = std::move(progress);
-  return little && !further && !process_.is_running();
-}
-
 // Returns true if it is time to end the program. A program that sleeps in a wait for its rings is
 // soon due, because a producer would not wait for it. One that sleeps elsewhere gets more time: it
 // may be slow to open its rings, or to read them. One that keeps waiting is due if it has had all
 // turns, and has read everything or made no progress for long.
 bool Supervisor::is_due(Clock::time_point now) {
-  const bool quiet = is_quiet();
-  if (!quiet) set_quiet_since(now);
-  const bool asleep = quiet && now - quiet_since_ >= (calls_.is_waited_for() ? kAsleep : kIdle);
-  if (asleep && rings_.has_begun() && !rings_.is_over()) {
-    set_quiet_since(now);
+  const bool quiet = activity_.check(now, process_, rings_.progress(), waits_);
+  const bool asleep =
+      quiet && activity_.quiet_for(now) >= (calls_.wait.is_waited_for() ? kAsleep : kIdle);
+  if (asleep && phase_ == Phase::Playing) {
+    activity_.interrupt_quiet(now, waits_);
     play_turn();
     return false;
   }
-  const bool has_read = rings_.is_over() && rings_.are_all_read();
-  const bool no_more = has_read || rings_.is_impossible() || now - same_since_ >= kSame;
-  return asleep || (waits_after_ >= 2 && no_more);
+  const bool has_read = phase_ == Phase::Draining && rings_.are_all_read();
+  const bool no_more = has_read || rings_.is_impossible() || activity_.same_for(now) >= kSame;
+  return asleep || (waits_without_turn_ >= 2 && no_more);
 }
 
-// Sends the program SIGINT when it is due. Kills it if it does not end, or is out of time.
-void Supervisor::end_when_due() {
-  const auto now = Clock::now();
+bool Supervisor::must_be_killed(Clock::time_point now) const {
   const bool late = std::chrono::duration<double>(now - begin_).count() > limits_.seconds;
   const bool full = process_.printed_bytes() >= limits_.output;  // SIGXFSZ may be ignored
-  if (late || full || rings_.is_impossible() || (limits_.stop != nullptr && *limits_.stop)) {
-    killed_ = true;
+  return late || full || rings_.is_impossible() || (limits_.stop != nullptr && *limits_.stop);
+}
+
+// Sends the program SIGINT when it is due. Kills it if it does not end.
+void Supervisor::end_when_due() {
+  const auto now = Clock::now();
+  if (must_be_killed(now)) {
+    phase_ = Phase::Killed;
     process_.signal(SIGKILL);
     return;
   }
   if (now - last_check_ < kPause) return;
   last_check_ = now;
-  if (sigints_ == 0) {
+  if (phase_ != Phase::Told) {
     if (!is_due(now)) return;
     rings_.judge_places(cell_);
-    rings_.judge_unread(cell_, quiet_since_ != now && waits_ == waits_before_quiet_);
-  } else if (!is_quiet() && now - quiet_since_ < 5 * kPause) {
+    rings_.judge_unread(cell_, activity_.sleeps(now, waits_));
+  } else if (!activity_.check(now, process_, rings_.progress(), waits_) &&
+             now - last_sigint_ < 5 * kPause) {
     return;  // it is about to end
   }
-  quiet_since_ = now;
-  calls_.end_masked_polls();
+  phase_ = Phase::Told;
+  last_sigint_ = now;
+  calls_.wait.end_masked_polls();
   process_.signal(++sigints_ <= kSigints ? SIGINT : SIGKILL);
 }
 
 Cell Supervisor::run() {
   while (process_.step()) {
     end_when_due();
-    calls_.end_polls();
+    calls_.wait.end_polls();
   }
   Cell cell = judge();
   add_to_detail(cell);
@@ -199,7 +125,7 @@ void Supervisor::add_to_detail(Cell& cell) const {
 // Describes how a subject ended without SIGINT: the signal or exit code, and the first error line.
 std::string Supervisor::describe_end() const {
   const int status = process_.status();
-  const bool ended_by_itself = sigints_ == 0 && !killed_;
+  const bool ended_by_itself = phase_ < Phase::Told;
   if (process_.printed_bytes() >= limits_.output) {
     return fmt::format(", and printed more than {} bytes", limits_.output);
   }
@@ -221,7 +147,8 @@ bool Supervisor::ended_well() {
   const bool out_of_cpu =
       signal == SIGKILL && process_.cpu_seconds() >= static_cast<double>(limits_.cpu_seconds);
   const bool floods = process_.printed_bytes() >= limits_.output;
-  if (!floods && (signal == SIGXCPU || killed_ || (out_of_cpu && sigints_ == 0))) {
+  if (!floods &&
+      (signal == SIGXCPU || phase_ == Phase::Killed || (out_of_cpu && phase_ < Phase::Told))) {
     cell_.worsen(CaseOutcome::Hangs, "it did not end" + rings_.positions());
     return false;
   }
@@ -290,12 +217,17 @@ Cell run_supervised(const std::vector<std::string>& command, const Case& of, con
     limits.seconds *= 10;
     limits.cpu_seconds *= 10;
   }
-  if (by == KernelKind::SimulatedKernel)
-    return Supervisor{words, of, limits, nullptr, reader}.run();
+  if (by == KernelKind::SimulatedKernel) {
+    const SimulatedBackend backend{reader.loads_programs};
+    return Supervisor{words, of, limits, backend, reader}.run();
+  }
   auto why = why_not_live(of);
   if (!why) {
     auto emitter = live::Emitter::create();
-    if (emitter) return Supervisor{words, of, limits, &*emitter, reader}.run();
+    if (emitter) {
+      const LiveBackend backend{*emitter};
+      return Supervisor{words, of, limits, backend, reader}.run();
+    }
     why = emitter.error();
   }
   Cell none;

@@ -50,32 +50,7 @@ std::string frame_of(std::string_view line) {
   return frame;
 }
 
-bool has_signal(pid_t thread, int signal, std::string_view field) {
-  const std::uint64_t mask = std::strtoull(status_of(thread, field).c_str(), nullptr, 16);
-  return (mask >> (signal - 1) & 1) != 0;
-}
-
 }  // namespace
-
-std::string status_of(pid_t thread, std::string_view field) {
-  std::ifstream status{fmt::format("/proc/{}/status", thread)};
-  for (std::string word, value; status >> word;) {
-    if (word == field && status >> value) return value;
-  }
-  return {};
-}
-
-pid_t process_of(pid_t thread) {
-  return static_cast<pid_t>(std::strtol(status_of(thread, "Tgid:").c_str(), nullptr, 10));
-}
-
-bool is_caught(pid_t thread, int signal) {
-  return has_signal(thread, signal, "SigCgt:");
-}
-
-bool is_blocked(pid_t thread, int signal) {
-  return has_signal(thread, signal, "SigBlk:");
-}
 
 std::vector<seccomp_data> TracedProcess::calls() const {
   std::vector<seccomp_data> all;
@@ -89,37 +64,12 @@ std::vector<seccomp_data> TracedProcess::calls() const {
   return all;
 }
 
-#ifdef __x86_64__
-std::string TracedProcess::code_of(pid_t thread) {
-  user_regs_struct registers{};
-  if (::ptrace(PTRACE_GETREGS, thread, nullptr, &registers) != 0) return {};
-  std::ifstream maps{fmt::format("/proc/{}/maps", thread)};
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long long begin = 0;
-    unsigned long long end = 0;
-    unsigned long long offset = 0;
-    std::array<char, 256> path{};
-    const int fields = std::sscanf(line.c_str(), "%llx-%llx %*s %llx %*s %*s %255s", &begin, &end,
-                                   &offset, path.data());
-    if (fields != 4 || registers.rip < begin || registers.rip >= end) continue;
-    const std::string_view file{path.data()};
-    return fmt::format("{}+{:#x}", file.substr(file.rfind('/') + 1),
-                       registers.rip - begin + offset);
-  }
-  return {};
-}
-#else
-std::string TracedProcess::code_of(pid_t) {
-  return {};
-}
-#endif
-
 // A process has one tracer only, so the stopped thread is handed to gdb, and the process is killed
 // afterwards. A thread that would survive the signal, or is not of the program that was started, is
 // left alone.
 bool TracedProcess::explain(pid_t thread, Crash& fault) {
   if (process_of(thread) != pid_ || is_caught(thread, fault.signal) ||
-      has_signal(thread, fault.signal, "SigIgn:") ||
+      is_ignored(thread, fault.signal) ||
       run_child({"/bin/sh", "-c", "command -v gdb"}).exit_code != 0) {
     return false;
   }

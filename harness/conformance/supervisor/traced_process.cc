@@ -114,8 +114,8 @@ void TracedProcess::end() {
 // Without a descriptor left for a pidfd, uses the number: it is the tracee's until it is waited
 // for.
 void TracedProcess::kill_tracee(pid_t thread) {
-  const os::ProcessRef& ref = process_ref(thread);
-  if (ref.fd() >= 0 && ref.signal(SIGKILL)) return;
+  const auto ref = process_ref(thread);
+  if (ref->fd() >= 0 && ref->signal(SIGKILL)) return;
   static_cast<void>(os::signal_tracee(process_of(thread), thread, SIGKILL));
 }
 
@@ -163,8 +163,8 @@ void TracedProcess::start(const std::vector<std::string>& command, const Process
 }
 
 void TracedProcess::begin_tracing(int listener) {
-  check_allowed(process_ref(pid_).fd(), "pidfd_open");
-  listener_ = copy_of(pid_, listener);
+  check_allowed(process_ref(pid_)->fd(), "pidfd_open");
+  listener_ = tracee(pid_).copy_of(listener);
   check_allowed(listener_.get(), "pidfd_getfd");
   constexpr long kOptions = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD |
                             PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK |
@@ -275,35 +275,21 @@ std::uint64_t TracedProcess::printed_bytes() const {
   return static_cast<std::uint64_t>(std::max(size(out_), size(err_)));
 }
 
-bool TracedProcess::read(pid_t thread, std::uint64_t address, void* to, std::size_t size) const {
-  const iovec here{to, size};
-  const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), size};
-  return ::process_vm_readv(thread, &here, 1, &there, 1, 0) == static_cast<ssize_t>(size);
-}
-
-bool TracedProcess::write(pid_t thread, std::uint64_t address, const void* from,
-                          std::size_t size) const {
-  const iovec here{const_cast<void*>(from), size};
-  const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), size};
-  return ::process_vm_writev(thread, &here, 1, &there, 1, 0) == static_cast<ssize_t>(size);
-}
-
-os::Fd TracedProcess::copy_of(pid_t thread, int fd) {
-  return os::Fd{static_cast<int>(::syscall(SYS_pidfd_getfd, process_ref(thread).fd(), fd, 0))};
+Tracee TracedProcess::tracee(pid_t thread) {
+  return {thread, process_ref(thread)};
 }
 
 // pidfd_open() takes only the first thread of a process; all threads share its descriptors. For
 // another thread it fails with EINVAL, and with ENOENT from Linux 6.16 on.
-const os::ProcessRef& TracedProcess::process_ref(pid_t thread) {
-  os::ProcessRef& ref = refs_[thread];
-  if (ref.fd() >= 0) return ref;
+std::shared_ptr<const os::ProcessRef> TracedProcess::process_ref(pid_t thread) {
+  std::shared_ptr<const os::ProcessRef>& ref = refs_[thread];
+  if (ref != nullptr && ref->fd() >= 0) return ref;
   auto opened = os::ProcessRef::open(thread);
   if (!opened && (opened.error() == std::errc::invalid_argument ||
                   opened.error() == std::errc::no_such_file_or_directory)) {
     opened = os::ProcessRef::open(process_of(thread));
   }
-  if (opened) ref = *std::move(opened);
-  return ref;
+  return ref = std::make_shared<const os::ProcessRef>(std::move(opened).value_or(os::ProcessRef{}));
 }
 
 }  // namespace perfring::conformance

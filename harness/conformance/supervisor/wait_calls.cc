@@ -1,32 +1,19 @@
-// The calls by which a traced program waits for its rings.
+#include "harness/conformance/supervisor/wait_calls.h"
 
 #include <fmt/format.h>
 #include <linux/audit.h>
-#include <linux/seccomp.h>
-#include <poll.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
-
-#include "harness/conformance/supervisor/emulated_calls.h"
-#include "harness/conformance/supervisor/traced_process.h"
-#include "harness/kernel/ring_memory.h"
-#include "perfring/os/fd.h"
 
 namespace perfring::conformance {
 
@@ -52,8 +39,8 @@ std::size_t bytes_of_set(const seccomp_data& call) {
 }
 
 bool has_mask(const seccomp_data& call) {
-  const Emulated which = emulated(call);
-  if (which == Emulated::Poll || which == Emulated::Select) return false;
+  const NotifiedCall which = notified_call(call);
+  if (which == NotifiedCall::Poll || which == NotifiedCall::Select) return false;
   return call.args[is_select(which) ? 5 : 3] != 0;
 }
 
@@ -73,26 +60,25 @@ struct Time {
 };
 // Returns nullopt if the call has no time limit.
 std::optional<Time> time_of(const seccomp_data& call) {
-  const Emulated which = emulated(call);
-  const bool old = which != Emulated::PpollTime64 && which != Emulated::PselectTime64;
+  const NotifiedCall which = notified_call(call);
+  const bool old = which != NotifiedCall::PpollTime64 && which != NotifiedCall::PselectTime64;
   const Time time{.address = call.args[is_select(which) ? 4 : 2],
                   .is_narrow = call.arch == AUDIT_ARCH_I386 && old,
-                  .unit = which == Emulated::Select ? 1000 : 1};
+                  .unit = which == NotifiedCall::Select ? 1000 : 1};
   return time.address == 0 ? std::nullopt : std::optional{time};
 }
 
 }  // namespace
 
-CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
-  const pid_t thread = thread_of(call);
-  const auto fd = static_cast<int>(call.data.args[2]);
-  ProgramEvent* const event = event_of(thread, fd);
-  const auto instance = static_cast<int>(call.data.args[0]);
-  auto operation = static_cast<int>(call.data.args[1]);
-  const bool nested = std::ranges::find(epolls_, fd) != epolls_.end();
+CallAnswer WaitCalls::epoll_ctl(const Tracee& caller, const seccomp_data& call) {
+  const auto fd = static_cast<int>(call.args[2]);
+  ProgramEvent* const event = events_.find(caller, fd);
+  const auto instance = static_cast<int>(call.args[0]);
+  auto operation = static_cast<int>(call.args[1]);
+  const bool nested = is_known(fd);
   if (event == nullptr && !nested) return {.by_kernel = true};
-  if (emitter_ != nullptr || nested) {
-    if (emitter_ == nullptr) listener_.on_not_emulated("an epoll instance in another");
+  if (backend_.carries_out_calls() || nested) {
+    if (!backend_.carries_out_calls()) listener_.on_not_emulated("an epoll instance in another");
     epolls_.push_back(instance);
     return {.by_kernel = true};
   }
@@ -104,7 +90,7 @@ CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
   event->epoll = operation == EPOLL_CTL_DEL ? -1 : instance;
   epoll_event requested{};
   if (operation != EPOLL_CTL_DEL) {
-    if (!process_.read(thread, call.data.args[3], &requested, sizeof(requested))) {
+    if (!caller.read(call.args[3], &requested, sizeof(requested))) {
       return {.value = -EFAULT};
     }
     event->take_flag();  // K28
@@ -116,34 +102,42 @@ CallAnswer EmulatedCalls::add_to_epoll(const seccomp_notif& call) {
   requested.events &=
       ~std::uint32_t{EPOLLOUT | EPOLLWRNORM};  // an eventfd is always ready for them
   requested.events |= EPOLLET;                 // K27
-  const os::Fd copy = process_.copy_of(thread, instance);
+  const os::Fd copy = caller.copy_of(instance);
   if (::epoll_ctl(copy.get(), operation, event->wake.get(), &requested) != 0)
     return {.value = -errno};
   epolls_.push_back(instance);
   return {};
 }
 
+bool WaitCalls::is_known(int epoll) const {
+  return std::ranges::find(epolls_, epoll) != epolls_.end();
+}
+
+CallAnswer WaitCalls::epoll_wait(const seccomp_data& call) {
+  if (is_known(static_cast<int>(call.args[0]))) listener_.on_wait();
+  return {.by_kernel = true};
+}
+
 // The program's descriptor of a ring is a regular file, which is always ready: answer the call
 // here.
-CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
-  const pid_t thread = thread_of(call);
-  Poll poll{call};
+CallAnswer WaitCalls::poll(const Tracee& caller, const seccomp_notif& call) {
+  Poll poll{caller, call};
   if (!read_descriptors(poll)) return {.by_kernel = true};
   for (const pollfd& each : poll.fds) {
-    poll.rings.push_back(each.fd >= 0 ? event_of(thread, each.fd) : nullptr);
+    poll.rings.push_back(each.fd >= 0 ? events_.find(caller, each.fd) : nullptr);
   }
   const auto is_ring = [](const ProgramEvent* ring) { return ring != nullptr; };
   if (std::ranges::none_of(poll.rings, is_ring)) return {.by_kernel = true};
   bool has_signalfd = false;
   for (std::size_t i = 0; i < poll.fds.size(); ++i) {
     const int fd = poll.rings[i] == nullptr ? poll.fds[i].fd : -1;
-    os::Fd copy = fd >= 0 ? process_.copy_of(thread, fd) : os::Fd{};
+    os::Fd copy = fd >= 0 ? caller.copy_of(fd) : os::Fd{};
     has_signalfd = has_signalfd || is_signalfd(copy.get());
     const bool is_closed = fd >= 0 && copy.get() < 0;
-    if (is_closed && is_select(emulated(call.data))) return {.by_kernel = true};  // EBADF
+    if (is_closed && is_select(notified_call(call.data))) return {.by_kernel = true};  // EBADF
     poll.others.push_back(std::move(copy));
   }
-  if (emitter_ != nullptr) {
+  if (backend_.carries_out_calls()) {
     listener_.on_wait();
     return {.by_kernel = true};
   }
@@ -157,7 +151,7 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
   // A poll that a signal interrupted while it was answered gets that answer now, and no new turn.
   const auto is_unanswered = [&](const ProgramEvent* ring) { return unanswered_.contains(ring); };
   if (std::ranges::none_of(poll.rings, is_unanswered)) listener_.on_wait();
-  poll.deadline = Clock::now() + requested_timeout(call);
+  poll.deadline = Clock::now() + requested_timeout(caller, call.data);
   polls_.push_back(std::move(poll));
   end_polls();
   return {.later = true};
@@ -165,18 +159,17 @@ CallAnswer EmulatedCalls::poll(const seccomp_notif& call) {
 
 // Reads the descriptors that the call waits for, and the events of each. The events of a select
 // follow from the sets that contain the descriptor.
-bool EmulatedCalls::read_descriptors(Poll& poll) const {
+bool WaitCalls::read_descriptors(Poll& poll) {
   const seccomp_data& call = poll.call.data;
-  const pid_t thread = thread_of(poll.call);
-  if (!is_select(emulated(call))) {
+  if (!is_select(notified_call(call))) {
     poll.fds.resize(static_cast<std::size_t>(std::min<std::uint64_t>(call.args[1], 1024)));
-    return process_.read(thread, call.args[0], poll.fds.data(), poll.fds.size() * sizeof(pollfd));
+    return poll.caller.read(call.args[0], poll.fds.data(), poll.fds.size() * sizeof(pollfd));
   }
   std::map<int, short> events;
   std::vector<std::uint8_t> set(bytes_of_set(call));
   for (std::size_t i = 0; i < kSets.size(); ++i) {
     if (call.args[1 + i] == 0) continue;
-    if (!process_.read(thread, call.args[1 + i], set.data(), set.size())) return false;
+    if (!poll.caller.read(call.args[1 + i], set.data(), set.size())) return false;
     for (std::uint32_t fd = 0; fd < static_cast<std::uint32_t>(call.args[0]); ++fd) {
       if (fd / 8 >= set.size()) break;
       if ((set[fd / 8] >> fd % 8 & 1) != 0) events[static_cast<int>(fd)] |= kSets[i].requested;
@@ -187,11 +180,10 @@ bool EmulatedCalls::read_descriptors(Poll& poll) const {
 }
 
 // Writes the result to the program's memory. Returns the return value of the call.
-std::int64_t EmulatedCalls::write_reported(const Poll& poll) const {
+std::int64_t WaitCalls::write_reported(const Poll& poll) {
   const seccomp_data& call = poll.call.data;
-  const pid_t thread = thread_of(poll.call);
-  if (!is_select(emulated(call))) {
-    process_.write(thread, call.args[0], poll.fds.data(), poll.fds.size() * sizeof(pollfd));
+  if (!is_select(notified_call(call))) {
+    poll.caller.write(call.args[0], poll.fds.data(), poll.fds.size() * sizeof(pollfd));
     return std::ranges::count_if(poll.fds, [](const pollfd& each) { return each.revents != 0; });
   }
   std::int64_t bits = 0;
@@ -203,14 +195,14 @@ std::int64_t EmulatedCalls::write_reported(const Poll& poll) const {
       set[static_cast<std::size_t>(each.fd / 8)] |= static_cast<std::uint8_t>(1U << each.fd % 8);
       ++bits;
     }
-    if (call.args[1 + i] != 0) process_.write(thread, call.args[1 + i], set.data(), set.size());
+    if (call.args[1 + i] != 0) poll.caller.write(call.args[1 + i], set.data(), set.size());
   }
   return bits;
 }
 
 // Checks the descriptors once, as poll(2) does. Returns true if there is something to report.
-bool EmulatedCalls::update_events(Poll& poll) {
-  const bool selects = is_select(emulated(poll.call.data));
+bool WaitCalls::update_events(Poll& poll) {
+  const bool selects = is_select(notified_call(poll.call.data));
   bool ready = false;
   for (std::size_t i = 0; i < poll.fds.size(); ++i) {
     pollfd& each = poll.fds[i];
@@ -232,19 +224,19 @@ bool EmulatedCalls::update_events(Poll& poll) {
   return ready;
 }
 
-std::chrono::nanoseconds EmulatedCalls::requested_timeout(const seccomp_notif& call) const {
+std::chrono::nanoseconds WaitCalls::requested_timeout(const Tracee& caller,
+                                                      const seccomp_data& call) {
   constexpr std::chrono::hours kLongest{1};
-  if (emulated(call.data) == Emulated::Poll) {
-    const auto requested = static_cast<std::int32_t>(call.data.args[2]);
+  if (notified_call(call) == NotifiedCall::Poll) {
+    const auto requested = static_cast<std::int32_t>(call.args[2]);
     return requested < 0 ? kLongest
                          : std::min<std::chrono::nanoseconds>(kLongest, milliseconds{requested});
   }
-  const auto time = time_of(call.data);
+  const auto time = time_of(call);
   std::array<std::int64_t, 2> wide{};
   std::array<std::int32_t, 2> narrow{};
-  if (!time ||
-      !(time->is_narrow ? process_.read(thread_of(call), time->address, &narrow, sizeof(narrow))
-                        : process_.read(thread_of(call), time->address, &wide, sizeof(wide)))) {
+  if (!time || !(time->is_narrow ? caller.read(time->address, &narrow, sizeof(narrow))
+                                 : caller.read(time->address, &wide, sizeof(wide)))) {
     return kLongest;
   }
   if (time->is_narrow) std::ranges::copy(narrow, wide.begin());
@@ -254,36 +246,36 @@ std::chrono::nanoseconds EmulatedCalls::requested_timeout(const seccomp_notif& c
 
 // Writes the remaining time back, as the kernel does at the end of any such call but poll(2)
 // (fs/select.c, poll_select_finish() at v6.18).
-void EmulatedCalls::write_time_left(const Poll& poll, Clock::time_point now) const {
+void WaitCalls::write_time_left(const Poll& poll, Clock::time_point now) {
   const auto time =
-      emulated(poll.call.data) == Emulated::Poll ? std::nullopt : time_of(poll.call.data);
+      notified_call(poll.call.data) == NotifiedCall::Poll ? std::nullopt : time_of(poll.call.data);
   if (!time) return;
   const auto left = std::max(poll.deadline - now, Clock::duration::zero());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
   const std::array<std::int64_t, 2> wide{
       seconds.count(), std::chrono::nanoseconds{left - seconds}.count() / time->unit};
   const std::array narrow{static_cast<std::int32_t>(wide[0]), static_cast<std::int32_t>(wide[1])};
-  const pid_t thread = thread_of(poll.call);
-  time->is_narrow ? process_.write(thread, time->address, &narrow, sizeof(narrow))
-                  : process_.write(thread, time->address, &wide, sizeof(wide));
+  time->is_narrow ? poll.caller.write(time->address, &narrow, sizeof(narrow))
+                  : poll.caller.write(time->address, &wide, sizeof(wide));
 }
 
-bool EmulatedCalls::is_waited_for() const {
+bool WaitCalls::is_waited_for() const {
   if (!polls_.empty()) return true;
-  const bool i386 = !events_.empty() && events_.back()->of_32_bits;
+  const bool i386 = events_.are_of_32_bits();
   return std::ranges::any_of(process_.calls(), [&](seccomp_data call) {
     call.arch = i386 ? AUDIT_ARCH_I386 : AUDIT_ARCH_X86_64;
-    const Emulated which = emulated(call);
-    if (which == Emulated::EpollWait) {
-      return std::ranges::find(epolls_, static_cast<int>(call.args[0])) != epolls_.end();
+    const NotifiedCall which = notified_call(call);
+    if (which == NotifiedCall::EpollWait) {
+      return is_known(static_cast<int>(call.args[0]));
     }
-    if (emitter_ == nullptr) return false;  // the polls that are answered here are in polls_
+    if (!backend_.carries_out_calls())
+      return false;  // the polls that are answered here are in polls_
     if (is_select(which)) return call.args[0] != 0;
     return is_poll(which) && call.args[1] != 0;
   });
 }
 
-void EmulatedCalls::end_polls() {
+void WaitCalls::end_polls() {
   const auto now = Clock::now();
   std::erase_if(polls_, [&](Poll& each) {
     if (!process_.is_waiting(each.call.id)) return true;
@@ -304,7 +296,7 @@ void EmulatedCalls::end_polls() {
   });
 }
 
-void EmulatedCalls::end_masked_polls() {
+void WaitCalls::end_masked_polls() {
   std::erase_if(polls_, [&](Poll& poll) {
     if (!has_mask(poll.call.data)) return false;
     for (std::size_t i = 0; i < poll.fds.size(); ++i) {
