@@ -79,7 +79,6 @@ def name_of(text):
 class FuzzTest(support.Case):
     def setUp(self):
         super().setUp()
-        self.environment["XDG_CACHE_HOME"] = str(self.folder / "cache")
         self.kept = self.folder / "cache/perfring/fuzz"
         self.archive = self.folder / "fuzz/hostile_ring_corpus.zip"
         self.crash = f"hostile_ring_regressions/crash-{name_of(SMALL)}"

@@ -34,6 +34,7 @@ class Case(unittest.TestCase):
             "PATH": f"{self.bin}:{os.environ['PATH']}",
             "FOLDER": str(self.folder),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "XDG_CACHE_HOME": str(self.folder / "cache"),
         }
         for name in ("CI", "PERFRING_RESULTS"):
             self.environment.pop(name, None)
