@@ -56,27 +56,38 @@ void fault_on(const std::vector<std::uint32_t>& cpus) {
 }
 
 // A process that waits for a signal to go, then faults on each CPU, in its first thread and in
-// another.
+// another. It has made a first wait when the constructor returns, so that the faults of its start
+// are over.
 class Faulting {
  public:
   explicit Faulting(const std::vector<std::uint32_t>& cpus)
       : child_{[this, cpus] {
-          std::uint64_t go = 0;
-          if (::read(go_.get(), &go, sizeof go) != sizeof go) return 1;
+          if (!receive(go_) || !send(ready_) || !receive(go_)) return 1;
           std::thread other{[&cpus] { fault_on(cpus); }};
           fault_on(cpus);
           other.join();
           return 0;
-        }} {}
+        }} {
+    EXPECT_TRUE(send(go_) && receive(ready_));
+  }
   pid_t id() const { return child_.id(); }
   void run_to_its_end() {
-    const std::uint64_t go = 1;
-    ASSERT_EQ(::write(go_.get(), &go, sizeof go), static_cast<ssize_t>(sizeof go));
+    ASSERT_TRUE(send(go_));
     ASSERT_EQ(child_.wait(), 0);
   }
 
  private:
+  static bool send(const os::Fd& event) {
+    const std::uint64_t one = 1;
+    return ::write(event.get(), &one, sizeof one) == sizeof one;
+  }
+  static bool receive(const os::Fd& event) {
+    std::uint64_t count = 0;
+    return ::read(event.get(), &count, sizeof count) == sizeof count;
+  }
+
   os::Fd go_{::eventfd(0, EFD_CLOEXEC)};
+  os::Fd ready_{::eventfd(0, EFD_CLOEXEC)};
   ForkedChild child_;
 };
 
