@@ -7,6 +7,7 @@
 
 #include <linux/perf_event.h>
 #include <linux/types.h>
+#include <sched.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -82,6 +83,7 @@ struct StoresAfterPublishing : Base {
   void write_once(__u64& data_head, __u64 value) {
     Base::write_once(data_head, value);
     published = true;
+    ::sched_yield();  // a consumer on the same CPU reads now, or hardly ever before the stores
   }
   bool published = false;
   std::vector<std::pair<std::byte*, std::vector<std::byte>>> stores;
