@@ -13,6 +13,7 @@
 #include "harness/program/privileges.h"
 #include "harness/program/read_file.h"
 #include "harness/program/sanitizers.h"
+#include "perfring/os/cpus.h"
 
 namespace perfring::cli {
 
@@ -121,6 +122,13 @@ std::string why_not_supervised() {
 #endif
   if (kSanitized) return "a sanitizer makes system calls of its own";
   if (is_perf_event_open_filtered()) return "a seccomp filter refuses perf_event_open";
+  return "";
+}
+
+std::string why_not_recorded() {
+  if (!is_root()) return "it needs root";
+  if (is_perf_event_open_filtered()) return "a seccomp filter refuses perf_event_open";
+  if (!os::online_cpus()) return "sysfs, which lists the online CPUs, is not mounted";
   return "";
 }
 

@@ -80,8 +80,9 @@ class PerfringTest : public ::testing::Test {
   std::filesystem::path program_;
 };
 
-// Returns why no program can be supervised here, or "".
+// Return why no program can be supervised here, and why nothing can be recorded, or "".
 std::string why_not_supervised();
+std::string why_not_recorded();
 
 // Tests of unmodified programs that `perfring conform` supervises. A case takes two of the
 // subject's own timeouts.

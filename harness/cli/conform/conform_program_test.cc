@@ -20,6 +20,7 @@
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
 #include "harness/program/privileges.h"
+#include "perfring/os/cpus.h"
 
 namespace perfring::cli {
 namespace {
@@ -151,6 +152,7 @@ TEST_P(ConformMatrixTest, LibbpfHasTheOutcomesOfTheMatrix) {
 // RESULTS.md.
 TEST_F(ConformProgramTest, PerfTraceIsRunWithItsEventsEnteredForIt) {
   if (!is_installed("perf")) GTEST_SKIP() << "linux-perf is not installed: ci/setup";
+  if (!os::online_cpus()) GTEST_SKIP() << "sysfs, which lists the online CPUs, is not mounted";
   const ProcessResult ended =
       run({"conform", "--only", "one-record,straddle-24,lost-one,cpus-2,oversize-65540,size-4",
            "--reader", "perf-trace", "--", "/bin/sh", "-c",

@@ -19,6 +19,7 @@
 #include "harness/program/json.h"
 #include "harness/program/privileges.h"
 #include "harness/program/sanitizers.h"
+#include "perfring/os/cpus.h"
 
 namespace perfring::cli {
 namespace {
@@ -42,6 +43,7 @@ class DemonstrationLiveTest : public PerfringTest {
 
 TEST_F(DemonstrationTest, MissingPrivilegesAreNamed) {
   if (!is_root()) GTEST_SKIP() << "becoming another user needs root";
+  if (!os::online_cpus()) GTEST_SKIP() << "sysfs, which lists the online CPUs, is not mounted";
   const ProcessResult ended = run({"--seconds", "1"}, kAsNobody);
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.err,
@@ -52,6 +54,7 @@ TEST_F(DemonstrationTest, MissingPrivilegesAreNamed) {
 // On one CPU only: for its 5 seconds the program occupies every CPU that it may use.
 TEST_F(DemonstrationTest, UnprivilegedRunDrainsSimulatedKernel) {
   if (!is_root()) GTEST_SKIP() << "becoming another user needs root";
+  if (!os::online_cpus()) GTEST_SKIP() << "sysfs, which lists the online CPUs, is not mounted";
   std::vector<std::string> as_nobody{"/usr/bin/taskset", "-c", std::to_string(::sched_getcpu())};
   as_nobody.insert(as_nobody.end(), kAsNobody.begin(), kAsNobody.end());
   const ProcessResult ended = run({}, as_nobody);

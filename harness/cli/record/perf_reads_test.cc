@@ -19,7 +19,6 @@
 #include "harness/cli/record/perf_words.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
-#include "harness/program/privileges.h"
 #include "harness/record/perf_data.h"
 #include "harness/record/vectors.h"
 
@@ -31,8 +30,7 @@ using Counts = std::map<std::string, std::size_t>;
 class PerfReadsTest : public PerfringTest {
  protected:
   void SetUp() override {
-    if (!is_root()) GTEST_SKIP() << "it needs root";
-    if (is_perf_event_open_filtered()) GTEST_SKIP() << "a seccomp filter refuses perf_event_open";
+    if (const std::string why = why_not_recorded(); !why.empty()) GTEST_SKIP() << why;
     PerfringTest::SetUp();
     if (shell("command -v perf").exit_code != 0) GTEST_SKIP() << "it needs perf (ci/setup)";
   }

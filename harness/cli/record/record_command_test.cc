@@ -31,7 +31,6 @@
 #include "harness/cli/cli_testing.h"
 #include "harness/program/child_process.h"
 #include "harness/program/json.h"
-#include "harness/program/privileges.h"
 #include "harness/program/sanitizers.h"
 #include "perfring/os/process.h"
 
@@ -45,8 +44,7 @@ bool is_over(std::chrono::steady_clock::time_point begin) {
 class RecordCommandTest : public PerfringTest {
  protected:
   void SetUp() override {
-    if (!is_root()) GTEST_SKIP() << "it needs root";
-    if (is_perf_event_open_filtered()) GTEST_SKIP() << "a seccomp filter refuses perf_event_open";
+    if (const std::string why = why_not_recorded(); !why.empty()) GTEST_SKIP() << why;
     PerfringTest::SetUp();
   }
   // Runs the command until ready() is true, calls then() with its process, and waits until it ends

@@ -17,6 +17,7 @@
 #include "harness/program/child_process.h"
 #include "harness/program/privileges.h"
 #include "harness/program/temporary_folder.h"
+#include "perfring/os/cpus.h"
 
 namespace perfring::live {
 namespace {
@@ -63,6 +64,7 @@ std::size_t count_of(const std::string& words, const std::string& report) {
 
 TEST(UnprivilegedLiveTest, EachLiveTestIsSkippedWithTheReason) {
   if (!is_root()) GTEST_SKIP() << "only root can become nobody";
+  if (!os::online_cpus()) GTEST_SKIP() << "sysfs, which lists the online CPUs, is not mounted";
   const char* program = std::getenv("LIVE_TEST");
   ASSERT_NE(program, nullptr) << "LIVE_TEST is to name the live tests' program";
   const TemporaryFolder folder;

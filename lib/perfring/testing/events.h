@@ -25,6 +25,7 @@
 #include "perfring/event/event.h"
 #include "perfring/event/request.h"
 #include "perfring/event/system.h"
+#include "perfring/os/cpus.h"
 #include "perfring/record/tasks.h"
 #include "perfring/sampler/sampler.h"
 #include "perfring/testing/fake_kernel.h"
@@ -117,6 +118,9 @@ inline auto put(void (*change)(OpenArgs&)) {
 // A Sampler on the kernel's stand-in, and its first ring for the test to write to.
 class SamplerTest : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (!os::online_cpus()) GTEST_SKIP() << "sysfs, which lists the online CPUs, is not mounted";
+  }
   static Request request(Target target = this_thread()) {
     return {.events = {kFaults}, .target = std::move(target), .page_count = 1};
   }
