@@ -39,7 +39,7 @@
 namespace perfring::proptests {
 
 // A step of a Cursor's run. Write: the kernel outputs a payload of N bytes. Next: the consumer
-// takes N records. Release: it releases the N oldest held records.
+// takes N records. Release: it releases the N oldest unreleased records.
 struct Move {
   enum class Kind { Write, Look, Next, Release } kind = Kind::Look;
   std::uint64_t number = 0;
@@ -189,22 +189,22 @@ class Pulled {
     look();
     while (!due_.empty()) take();
     take();
-    release(held_records_.size());
+    release(unreleased_.size());
     RC_ASSERT(static_cast<Position>(page().data_tail) == static_cast<Position>(page().data_head));
     RC_ASSERT(cursor_.look() == 0U);
   }
 
  private:
-  struct HeldRecord {
+  struct UnreleasedRecord {
     typename C::Record record;
     ReferenceDrain::Event event;
   };
 
   perf_event_mmap_page& page() { return kernel_.ring().page(); }
   Bytes data() { return kernel_.ring().data(); }
-  // Where data_tail must be: the start of the oldest held record, or of the next one if none is
-  // held.
-  std::uint64_t released() const { return held_records_.empty() ? next_ : begins_.front(); }
+  // Where data_tail must be: the start of the oldest unreleased record, or of the next one if there
+  // is none.
+  std::uint64_t released() const { return unreleased_.empty() ? next_ : begins_.front(); }
 
   void look() {
     const auto due = ReferenceDrain{data(), next_, page().data_head}.drain();
@@ -220,27 +220,27 @@ class Pulled {
     begins_.push_back(next_);
     next_ = due_.front().end;
     RC_ASSERT(record->size() == next_ - begins_.back());
-    held_records_.push_back({*record, due_.front()});
+    unreleased_.push_back({*record, due_.front()});
     due_.pop_front();
   }
 
   void release(std::uint64_t count) {
-    for (; count != 0 && !held_records_.empty(); --count) {
-      const HeldRecord oldest = held_records_.front();
+    for (; count != 0 && !unreleased_.empty(); --count) {
+      const UnreleasedRecord oldest = unreleased_.front();
       RC_ASSERT_INVARIANT(intact, testing::copy(oldest.record.event()) == oldest.event.event);
-      held_records_.pop_front();
+      unreleased_.pop_front();
       begins_.pop_front();
-      held_records_.empty() ? cursor_.release() : cursor_.release(oldest.record.end());
+      unreleased_.empty() ? cursor_.release() : cursor_.release(oldest.record.end());
       RC_ASSERT_INVARIANT(tail_honest, page().data_tail == oldest.event.end);
     }
   }
 
   rig::SimulatedKernel kernel_;
   C cursor_;
-  std::uint64_t next_;                     // position of the next record to take
-  std::deque<ReferenceDrain::Event> due_;  // not yet taken since the last look
-  std::deque<HeldRecord> held_records_;    // taken, not released
-  std::deque<std::uint64_t> begins_;       // position of each record in held_records_
+  std::uint64_t next_;                       // position of the next record to take
+  std::deque<ReferenceDrain::Event> due_;    // not yet taken since the last look
+  std::deque<UnreleasedRecord> unreleased_;  // taken, not released
+  std::deque<std::uint64_t> begins_;         // position of each record in unreleased_
 };
 
 template <class C>

@@ -100,7 +100,7 @@ class Explorer {
   Fate enforce_bounds(const Execution& x) {
     if (too_long(x)) return Fate::TooLong;
     const auto bytes = [this] {
-      std::size_t sum = seen_.bytes();
+      std::size_t sum = visited_.bytes();
       for (const auto& tree : trees_) sum += tree->bytes();
       return sum;
     };
@@ -117,7 +117,7 @@ class Explorer {
   // Explores every continuation of `x`.
   void explore(Execution x) {
     if (run_to_reads(x) != Fate::GoesOn || !sc_consistent(x)) return;
-    if (!seen_.insert(key_of(x))) {
+    if (!visited_.insert(key_of(x))) {
       if (options_.merge) ++result_.merged;
       return;
     }
@@ -143,8 +143,8 @@ class Explorer {
     return Fate::GoesOn;
   }
 
-  // A graph without facts has the key 0, which SeenStates uses for empty slots, so it gets another
-  // one.
+  // A graph without facts has the key 0, which VisitedStates uses for empty slots, so it gets
+  // another one.
   GraphKey key_of(const Execution& x) const {
     GraphKey key = options_.merge ? future_key(x, mixed_) : x.key;
     if (key == GraphKey{}) key.low = 1;
@@ -217,20 +217,20 @@ class Explorer {
     const Choice last = choices.back();
     choices.pop_back();
     for (const Choice& choice : choices) {
-      if (!leads_to_seen(x, choice)) follow(Execution{x}, choice);
+      if (!leads_to_visited(x, choice)) follow(Execution{x}, choice);
       if (stopped()) return;
     }
     follow(std::move(x), last);
   }
 
-  // Whether the choice leads to a graph that was seen before. Saves most of the copies that
+  // Whether the choice leads to a graph that was visited before. Saves most of the copies that
   // follow() would make for nothing.
-  bool leads_to_seen(const Execution& x, const Choice& choice) {
+  bool leads_to_visited(const Execution& x, const Choice& choice) {
     if (options_.merge) return false;
     const ThreadTree::Node& node =
         trees_[choice.thread]->next(*x.threads[choice.thread].node, x.events[choice.from].written);
     const auto key = x.key_after_read(choice.thread, choice.from, node);
-    return key && seen_.contains(*key);
+    return key && visited_.contains(*key);
   }
 
   void follow(Execution x, const Choice& choice) {
@@ -280,7 +280,7 @@ class Explorer {
   const std::vector<bool> mixed_;     // locations with both kinds of accesses
   std::vector<bool> atomic_, plain_;  // locations with such an access
   std::vector<std::unique_ptr<ThreadTree>> trees_;
-  SeenStates seen_;
+  VisitedStates visited_;
   Limits limits_{options_.bounds, options_.stop, options_.on_progress, "the visited states"};
   bool stopped_ = false;
   Result result_;

@@ -12,7 +12,7 @@ namespace perfring::model {
 // A set of keys. Two different states have the same key with a probability of about 2^-128: for a
 // billion states, 10^-21 in the whole exploration. The set is a flat array, because the search
 // spends most of its time in it.
-class SeenStates {
+class VisitedStates {
  public:
   // Returns true if the key is new.
   bool insert(const GraphKey& key) {

@@ -215,34 +215,35 @@ class Puller {
   bool readable() const { return cursor_.data_head() != static_cast<Position>(own_tail()); }
 
   void pull(Tally& tally, const RingOptions& options) {
-    std::optional<HeldRecord> held_record;
+    std::optional<UnreleasedRecord> unreleased;
     for (int look = 0; look < 2; ++look) {
       cursor_.look();
       while (const auto record = cursor_.next()) {
-        if (held_record) check_and_release(*held_record, tally, options);
-        held_record = HeldRecord{*record, tally};
+        if (unreleased) check_and_release(*unreleased, tally, options);
+        unreleased = UnreleasedRecord{*record, tally};
         take_either(tally, record->event(), options);
       }
     }
-    if (held_record) check_and_release(*held_record, tally, options);
+    if (unreleased) check_and_release(*unreleased, tally, options);
   }
 
  private:
   using Record = typename C::Record;
 
-  struct HeldRecord {
+  struct UnreleasedRecord {
     Record record;
     Tally before;  // the tally before the record was taken
   };
 
   explicit Puller(const C& cursor) : cursor_{cursor} {}
 
-  // Checks that the held record is unchanged, and releases it: data_tail moves to its end.
-  void check_and_release(const HeldRecord& held_record, Tally& tally, const RingOptions& options) {
-    Tally again = held_record.before;
+  // Checks that the record is unchanged, and releases it: data_tail moves to its end.
+  void check_and_release(const UnreleasedRecord& unreleased, Tally& tally,
+                         const RingOptions& options) {
+    Tally again = unreleased.before;
     again.drain_tail = tally.drain_tail;
-    take_either(again, held_record.record.event(), options);
-    cursor_.release(held_record.record.end());
+    take_either(again, unreleased.record.event(), options);
+    cursor_.release(unreleased.record.end());
     tally.drain_tail = options.oversize ? own_tail() : again.tail;
     check(own_tail() == tally.drain_tail, kTailNotReleased);
   }

@@ -31,21 +31,23 @@ class CursorSplits {
 
   // Returns all events, in order. Stops once there are more than `most`.
   std::vector<CopiedEvent> events(std::size_t most = 1'000'000) {
-    const std::uint64_t held_max = random_() % 5 == 0 ? ~0ULL : 1 + random_() % 8;
+    const std::uint64_t most_unreleased = random_() % 5 == 0 ? ~0ULL : 1 + random_() % 8;
     look();
     while (events_.size() <= most) {
       const std::uint64_t choice = random_() % 16;
       if (choice == 0) look();
-      if (choice == 1 || held_records_.size() >= held_max) release(1 + random_() % held_max);
+      if (choice == 1 || unreleased_.size() >= most_unreleased) {
+        release(1 + random_() % most_unreleased);
+      }
       const auto record = cursor_.next();
       if (record) {
         events_.push_back(copy(record->event()));
-        held_records_.push_back({*record, events_.back()});
+        unreleased_.push_back({*record, events_.back()});
       } else {
-        release(1 + random_() % held_max);
-        if (held_records_.empty() && look() == 0) break;
+        release(1 + random_() % most_unreleased);
+        if (unreleased_.empty() && look() == 0) break;
       }
-      hold();
+      check_invariants();
     }
     return events_;
   }
@@ -54,7 +56,7 @@ class CursorSplits {
   const char* wrong() const { return wrong_; }
 
  private:
-  struct HeldRecord {
+  struct UnreleasedRecord {
     typename Cursor<M>::Record record;
     CopiedEvent event;
   };
@@ -71,22 +73,22 @@ class CursorSplits {
 
   // Releases the oldest `count` records, by the place where they end or where the next one begins.
   void release(std::uint64_t count) {
-    for (; count != 0 && !held_records_.empty(); --count) {
-      const HeldRecord oldest = held_records_.front();
+    for (; count != 0 && !unreleased_.empty(); --count) {
+      const UnreleasedRecord oldest = unreleased_.front();
       expect(copy(oldest.record.event()) == oldest.event, "a record changes before it is released");
-      held_records_.pop_front();
-      if (count > 1 && !held_records_.empty()) continue;
-      if (held_records_.empty() && random_() % 2 == 0) return cursor_.release();
-      cursor_.release(held_records_.empty() || random_() % 2 == 0
+      unreleased_.pop_front();
+      if (count > 1 && !unreleased_.empty()) continue;
+      if (unreleased_.empty() && random_() % 2 == 0) return cursor_.release();
+      cursor_.release(unreleased_.empty() || random_() % 2 == 0
                           ? oldest.record.end()
-                          : held_records_.front().record.begin());
+                          : unreleased_.front().record.begin());
     }
   }
 
   // Checks the conditions that hold at any time.
-  void hold() {
+  void check_invariants() {
     const auto place = static_cast<typename Cursor<M>::Place>(page_.data_tail);
-    expect(held_records_.empty() || held_records_.front().record.begin() == place,
+    expect(unreleased_.empty() || unreleased_.front().record.begin() == place,
            "data_tail is not where the oldest record begins that is not released");
     const std::uint64_t available =
         ReferenceDrain::unread(data_.size(), page_.data_tail, page_.data_head);
@@ -106,7 +108,7 @@ class CursorSplits {
   Cursor<M> cursor_;
   std::mt19937_64 random_;
   std::vector<CopiedEvent> events_;
-  std::deque<HeldRecord> held_records_;
+  std::deque<UnreleasedRecord> unreleased_;
   const char* wrong_ = nullptr;
 };
 

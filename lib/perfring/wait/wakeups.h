@@ -47,9 +47,9 @@ class WakeupChoice {
     // Neither sums nor differences may overflow.
     if (at < kEarliest) at = kEarliest;
     if (at > kLatest) at = kLatest;
-    if (hurried_ != 0) --hurried_;
+    if (timer_looks_ != 0) --timer_looks_;
     const Wakeups wakeups = choose(events, at);
-    due_ = wakeups == Wakeups::None || hurried_ != 0 ? at + latency_ : Clock::time_point::max();
+    due_ = wakeups == Wakeups::None || timer_looks_ != 0 ? at + latency_ : Clock::time_point::max();
     return wakeups;
   }
   // When to read the rings again, whether or not there was a wakeup.
@@ -57,7 +57,8 @@ class WakeupChoice {
 
  private:
   static constexpr std::chrono::nanoseconds kLatencyMost = std::chrono::hours{1};
-  static constexpr unsigned kHurriedLooks = 2;
+  // The looks after a switch to EachRecord that still set a timer.
+  static constexpr unsigned kTimerLooksAfterSwitch = 2;
   static constexpr Clock::time_point kEarliest{};
   static constexpr Clock::time_point kLatest{std::chrono::hours{24 * 36525}};
 
@@ -79,7 +80,7 @@ class WakeupChoice {
 
   Wakeups become(Wakeups wakeups, Clock::time_point at) noexcept {
     begin(at);
-    hurried_ = wakeups == Wakeups::EachRecord ? kHurriedLooks : 0;
+    timer_looks_ = wakeups == Wakeups::EachRecord ? kTimerLooksAfterSwitch : 0;
     return wakeups_ = wakeups;
   }
   // Returns true if there was less than one event in each 2 latencies.
@@ -99,7 +100,7 @@ class WakeupChoice {
   bool began_ = false;
   Clock::time_point since_{};  // when the window began
   std::uint64_t events_ = 0;   // in the window
-  unsigned hurried_ = 0;       // reads to come that need another read within the latency
+  unsigned timer_looks_ = 0;   // of kTimerLooksAfterSwitch, those to come
   Clock::time_point due_ = Clock::time_point::max();
 };
 
