@@ -343,7 +343,7 @@ std::string MergeOracle::replay(std::size_t number) {
 
 std::string MergeOracle::check_counts(const MergeCounts& counts) const {
   MergeCounts expected{.late = late_, .worst_late = worst_late_};
-  expected.delay_seen = counts.delay_seen;
+  expected.longest_delay = counts.longest_delay;
   std::uint64_t by_chance = 0;  // samples ahead whose replacement key may be their own
   for (std::size_t each = 0; each < rings_.size(); ++each) {
     std::size_t last = 0;
@@ -363,7 +363,7 @@ std::string MergeOracle::check_counts(const MergeCounts& counts) const {
       std::any_of(runs_.begin(), runs_.end() - 1, [](const Run& run) { return run.is_flush(); });
   if (has_flushed && counts.displaced > expected.displaced) expected.displaced = counts.displaced;
   if (counts.ahead - expected.ahead <= by_chance) expected.ahead = counts.ahead;
-  if (counts == expected) return check_delays(counts.delay_seen);
+  if (counts == expected) return check_delays(counts.longest_delay);
   return violation(
       Invariant::late,
       fmt::format("counted: {} delivered, {} late by {}, {} displaced, {} ahead; are: {}, {} by "

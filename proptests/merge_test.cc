@@ -91,7 +91,7 @@ void agrees() {
     const std::uint64_t smallest = turn.clocks.front();
     const auto delivered = playing.take(turn);
     follows(delivered, smallest > slack ? smallest - slack : 0, turn.limit);
-    RC_ASSERT(rings.merge.counts().delay_seen <= longest_proved(course));
+    RC_ASSERT(rings.merge.counts().longest_delay <= longest_proved(course));
   }
   follows(rings.flush(), kNone, kNone);
   check_counts(all, rings.merge.counts());
@@ -127,7 +127,7 @@ void is_in_order() {
   Playing playing{course, rings, reference};
   for (const Turn& turn : course.turns) playing.take(turn);
   RC_ASSERT_INVARIANT(late, rings.merge.counts().late == 0U);
-  RC_ASSERT(rings.merge.counts().delay_seen <= kLongest);
+  RC_ASSERT(rings.merge.counts().longest_delay <= kLongest);
 }
 
 TEST(MergePropertyTest, NothingIsLateIfNoDelayIsLongerThanTheSlack) {
@@ -140,7 +140,7 @@ TEST(MergePropertyTest, FindsASlackThatIsTooShort) {
       (counterexample(is_in_order<kDelayWithLosts, kDelayWithLosts - 20>, Invariant::late)));
 }
 
-// If each turn delivers everything that it can, delay_seen is the longest proved delay.
+// If each turn delivers everything that it can, longest_delay is what the looks prove.
 TEST(MergePropertyTest, TheLongestProvedDelayIsCounted) {
   always(
       [] {
@@ -156,7 +156,7 @@ TEST(MergePropertyTest, TheLongestProvedDelayIsCounted) {
           for (std::uint64_t& clock : turns.back().clocks) clock += later;
         }
         for (const Turn& turn : turns) playing.take(turn);
-        RC_ASSERT(rings.merge.counts().delay_seen == longest_proved(course));
+        RC_ASSERT(rings.merge.counts().longest_delay == longest_proved(course));
       },
       600);
 }

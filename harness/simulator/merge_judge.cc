@@ -280,15 +280,15 @@ std::optional<Violation> MergeOrder::check_order(const KeyedEvent& timed) {
 
 std::optional<Violation> MergeOrder::settle(const MergeCounts& counts) const {
   if (counts.delivered == delivered_ && counts.late == late_ && counts.worst_late == worst_late_ &&
-      counts.ahead == 0 && counts.delay_seen <= longest_delay_) {
+      counts.ahead == 0 && counts.longest_delay <= longest_delay_) {
     return std::nullopt;
   }
   return Violation{
       Invariant::late,
       fmt::format("the merge counted {} events, {} late by at most {}, {} ahead and a delay of {}; "
                   "it delivered {}, {} late by at most {}, and the longest delay was {}",
-                  counts.delivered, counts.late, counts.worst_late, counts.ahead, counts.delay_seen,
-                  delivered_, late_, worst_late_, longest_delay_)};
+                  counts.delivered, counts.late, counts.worst_late, counts.ahead,
+                  counts.longest_delay, delivered_, late_, worst_late_, longest_delay_)};
 }
 
 std::unique_ptr<MergeJudge> judge_of_merge(const perf_event_mmap_page& page, Bytes data,

@@ -146,9 +146,9 @@ TEST_F(MergeOrderTest, TheMergesOwnCountsAreCompared) {
   right.delivered = 4;
   right.late = 3;
   right.worst_late = 40;
-  right.delay_seen = 7;
+  right.longest_delay = 7;
   EXPECT_EQ(in_words(order_.settle(right)), "holds");
-  right.delay_seen = 0;
+  right.longest_delay = 0;
   EXPECT_EQ(in_words(order_.settle(right)), "holds") << "it need not have looked at each";
   const auto wrong = [&](void (*change)(MergeCounts&)) {
     MergeCounts counts = right;
@@ -159,7 +159,7 @@ TEST_F(MergeOrderTest, TheMergesOwnCountsAreCompared) {
        {+[](MergeCounts& c) { ++c.delivered; }, +[](MergeCounts& c) { --c.delivered; },
         +[](MergeCounts& c) { ++c.late; }, +[](MergeCounts& c) { --c.late; },
         +[](MergeCounts& c) { ++c.worst_late; }, +[](MergeCounts& c) { --c.worst_late; },
-        +[](MergeCounts& c) { ++c.ahead; }, +[](MergeCounts& c) { c.delay_seen = 8; }}) {
+        +[](MergeCounts& c) { ++c.ahead; }, +[](MergeCounts& c) { c.longest_delay = 8; }}) {
     EXPECT_THAT(wrong(change), HasSubstr("late: the merge counted"));
   }
 }

@@ -75,10 +75,10 @@ struct LiveCpuOutcome {
 struct LiveMerge {
   std::uint64_t late;
   std::uint64_t worst_late;
-  std::uint64_t delay_seen;  // the longest proven delay of a writer
-  std::uint64_t slack;       // at the end of the run
-  std::uint64_t ahead = 0;   // number of records with a time later than their reader's clock
-  std::string note = {};     // about the records' clock, if it is not the reader's
+  std::uint64_t longest_delay;  // the longest proved delay of a writer
+  std::uint64_t slack;          // at the end of the run
+  std::uint64_t ahead = 0;      // number of records with a time later than their reader's clock
+  std::string note = {};        // about the records' clock, if it is not the reader's
 };
 
 struct LiveOutcome {

@@ -59,9 +59,9 @@ std::string verdict_table(const LiveOutcome& outcome) {
     const LiveMerge& merge = *outcome.merge;
     table += fmt::format(
         "In time order: {} late, by {} ns at most; {} ahead of the clock; slack {} ns, longest "
-        "delay seen {} ns\n",
+        "delay {} ns\n",
         grouped(merge.late), grouped(merge.worst_late), grouped(merge.ahead), grouped(merge.slack),
-        grouped(merge.delay_seen));
+        grouped(merge.longest_delay));
     if (!merge.note.empty()) table += merge.note + "\n";
   }
   for (const LiveCpuOutcome& cpu : outcome.cpus) {
@@ -81,7 +81,7 @@ std::string verdict_json(const LiveOutcome& outcome) {
                      {"worst_late_ns", outcome.merge->worst_late},
                      {"ahead", outcome.merge->ahead},
                      {"slack_ns", outcome.merge->slack},
-                     {"delay_seen_ns", outcome.merge->delay_seen}};
+                     {"longest_delay_ns", outcome.merge->longest_delay}};
     if (!outcome.merge->note.empty()) json["merge"]["note"] = outcome.merge->note;
   }
   json["cpus"] = Json::array();

@@ -262,7 +262,7 @@ class LiveRun {
       const MergeCounts counts = set_->merge_counts();
       result.merge = {.late = counts.late,
                       .worst_late = counts.worst_late,
-                      .delay_seen = counts.delay_seen,
+                      .longest_delay = counts.longest_delay,
                       .slack = set_->merge_slack(),
                       .ahead = counts.ahead,
                       .note = note_on_clock(counts.ahead, monotonic_offset())};

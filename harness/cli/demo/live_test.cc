@@ -126,10 +126,11 @@ TEST(LiveReportTest, TableShowsFiguresWithVerdict) {
 TEST(LiveReportTest, MergeShowsLateEventsWithSlack) {
   LiveOutcome outcome{.cpus = {sound()}, .seconds = 2, .interrupted = false};
   EXPECT_THAT(verdict_table(outcome), Not(HasSubstr("In time order")));
-  outcome.merge = LiveMerge{.late = 1200, .worst_late = 3, .delay_seen = 50'000, .slack = 100'000};
+  outcome.merge =
+      LiveMerge{.late = 1200, .worst_late = 3, .longest_delay = 50'000, .slack = 100'000};
   EXPECT_THAT(verdict_table(outcome),
               HasSubstr("In time order: 1,200 late, by 3 ns at most; 0 ahead of the clock; "
-                        "slack 100,000 ns, longest delay seen 50,000 ns\nAll"));
+                        "slack 100,000 ns, longest delay 50,000 ns\nAll"));
   const auto json = Json::parse(verdict_json(outcome));
   EXPECT_EQ(json["merge"]["late"], 1200);
   EXPECT_EQ(json["merge"]["ahead"], 0);

@@ -39,10 +39,10 @@
 //       takes the key of the record before it in its ring, or the newest key delivered if there is
 //       no such record. So does, in a flush(), a Lost that no sample follows.
 //   M7  If a record was not yet published when data_head was read, but its key is older than the
-//       clock read before that, the difference proves how long its writer took (W5). delay_seen is
-//       the longest such delay. The slack becomes twice the longest delay (W8b), but ignores delays
-//       of more than half of slack_most: either the key is wrong, or the writer was stalled (W7)
-//       and that slack would hold up everything.
+//       clock read before that, the difference proves how long its writer took (W5). longest_delay
+//       is the longest such delay. The slack becomes twice the longest delay (W8b), but ignores
+//       delays of more than half of slack_most: either the key is wrong, or the writer was stalled
+//       (W7) and that slack would hold up everything.
 //   M8  A key may be any 64-bit value. When a run has read every data_head, it reads the clock once
 //       more. A key that is higher than this clock, in the run that first found its record, is not
 //       from this clock. The event is counted as ahead, and it holds nothing up: instead of its own

@@ -40,18 +40,18 @@ TEST(MergeM7Test, KeyOlderThanPreviousLookProvesDelay) {
   Rings<> rings{1, {.slack = 50}};
   rings.write(0, 1);
   rings.run(1000);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 0U) << "it may have been there for long";
+  EXPECT_EQ(rings.merge.counts().longest_delay, 0U) << "it may have been there for long";
   rings.write(0, 970);
   rings.run(2000);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 30U);
+  EXPECT_EQ(rings.merge.counts().longest_delay, 30U);
   EXPECT_EQ(rings.merge.slack(), 60U);
   rings.write(0, 1999);
   rings.write(0, 1980);
   EXPECT_THAT(rings.run(2040), IsEmpty()) << "1980 and 60 are not less";
-  EXPECT_EQ(rings.merge.counts().delay_seen, 30U);
+  EXPECT_EQ(rings.merge.counts().longest_delay, 30U);
   rings.write(0, 1940);
   rings.run(2500);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 100U);
+  EXPECT_EQ(rings.merge.counts().longest_delay, 100U);
   EXPECT_EQ(rings.merge.slack(), 200U);
   rings.write(0, 2490);
   rings.run(3000);
@@ -65,10 +65,10 @@ TEST(MergeM7Test, RecordReadLaterIsMeasuredByLookThatSawIt) {
   for (std::uint64_t i = 0; i < 20; ++i) rings.write(0, 2100 + i);  // published before 3000
   rings.write(0, 1700);                                             // at least 300 late
   rings.run(3000, 0);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 0U) << "it was not read yet";
+  EXPECT_EQ(rings.merge.counts().longest_delay, 0U) << "it was not read yet";
   rings.write(0, 2950);  // at least 50 late
   rings.run(4000);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
+  EXPECT_EQ(rings.merge.counts().longest_delay, 300U);
 }
 
 TEST(MergeM7Test, LooksReadInOneRunAreMeasuredSeparately) {
@@ -77,7 +77,7 @@ TEST(MergeM7Test, LooksReadInOneRunAreMeasuredSeparately) {
   EXPECT_THAT(rings.run(1000, 0), IsEmpty()) << "9 are read";
   rings.write(0, 700);  // at least 300 late
   EXPECT_EQ(rings.run(2000).size(), 21U);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 300U);
+  EXPECT_EQ(rings.merge.counts().longest_delay, 300U);
 }
 
 TEST(MergeM7Test, RecordAfterFullyReadLookUsesNextLook) {
@@ -87,9 +87,9 @@ TEST(MergeM7Test, RecordAfterFullyReadLookUsesNextLook) {
   rings.write(0, 400);  // at least 600 late
   EXPECT_EQ(rings.run(1060).size(), 3U) << "all of the first look are read";
   EXPECT_THAT(rings.run(1065), IsEmpty());
-  EXPECT_EQ(rings.merge.counts().delay_seen, 0U);
+  EXPECT_EQ(rings.merge.counts().longest_delay, 0U);
   rings.run(1200);
-  EXPECT_EQ(rings.merge.counts().delay_seen, 600U);
+  EXPECT_EQ(rings.merge.counts().longest_delay, 600U);
 }
 
 TEST(MergeM7Test, SlackLearnsOnlyAsFarAsAllowed) {
@@ -99,7 +99,7 @@ TEST(MergeM7Test, SlackLearnsOnlyAsFarAsAllowed) {
     rings->run(1000);
     rings->write(0, 949);
     rings->run(2000);
-    EXPECT_EQ(rings->merge.counts().delay_seen, 51U);
+    EXPECT_EQ(rings->merge.counts().longest_delay, 51U);
     EXPECT_EQ(rings->merge.slack(), 50U);
   }
   bounded.write(0, 1950);
@@ -108,7 +108,7 @@ TEST(MergeM7Test, SlackLearnsOnlyAsFarAsAllowed) {
   bounded.write(0, 0);
   bounded.run(4000);
   EXPECT_EQ(bounded.merge.slack(), 100U);
-  EXPECT_EQ(bounded.merge.counts().delay_seen, 3000U);
+  EXPECT_EQ(bounded.merge.counts().longest_delay, 3000U);
 }
 
 // Bad input: the clocks that merge.h lists.

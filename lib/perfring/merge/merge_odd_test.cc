@@ -215,7 +215,7 @@ TEST(MergeM9Test, HeadMovingBackHidesNoRecords) {
     const auto merged = rings.run(300);
     ASSERT_EQ(merged.size(), 98U) << left;
     for (std::size_t i = 0; i < 98; ++i) EXPECT_EQ(merged[i], sample(0, i + 3));
-    EXPECT_EQ(rings.merge.counts().delay_seen, 0U) << left;
+    EXPECT_EQ(rings.merge.counts().longest_delay, 0U) << left;
     EXPECT_EQ(rings.tail(0), 100 * kKeyedSize);
     EXPECT_THAT(rings.run(350), IsEmpty()) << "and it is still back";
     EXPECT_EQ(rings.tail(0), 100 * kKeyedSize);

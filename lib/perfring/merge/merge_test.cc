@@ -231,7 +231,7 @@ TEST(MergeM5Test, EventOlderThanDeliveredOneCountsAsLate) {
   rings.write(0, 55);
   EXPECT_THAT(rings.run(60), ElementsAre(late(1, 30), late(1, 45), sample(1, 50), sample(0, 55)));
   EXPECT_EQ(rings.merge.counts(),
-            (MergeCounts{.delivered = 5, .late = 2, .worst_late = 20, .delay_seen = 30}));
+            (MergeCounts{.delivered = 5, .late = 2, .worst_late = 20, .longest_delay = 30}));
 }
 
 }  // namespace

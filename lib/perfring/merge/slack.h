@@ -20,11 +20,11 @@ struct MergeOptions {
 // Counts since the Merge was constructed.
 struct MergeCounts {
   std::uint64_t delivered = 0;
-  std::uint64_t late = 0;        // M5
-  std::uint64_t displaced = 0;   // events that a window moved before earlier records (M3)
-  std::uint64_t ahead = 0;       // M8
-  std::uint64_t worst_late = 0;  // the most by which a late key was too low
-  std::uint64_t delay_seen = 0;  // M7, the longest of any record
+  std::uint64_t late = 0;           // M5
+  std::uint64_t displaced = 0;      // events that a window moved before earlier records (M3)
+  std::uint64_t ahead = 0;          // M8
+  std::uint64_t worst_late = 0;     // the most by which a late key was too low
+  std::uint64_t longest_delay = 0;  // the longest that M7 proves for any writer
 
   bool operator==(const MergeCounts&) const = default;
 };
@@ -37,7 +37,7 @@ class Slack {
 
   // Records that a writer took as long as `by`.
   void note_delay(std::uint64_t by, MergeCounts& counts) noexcept {
-    if (by > counts.delay_seen) counts.delay_seen = by;
+    if (by > counts.longest_delay) counts.longest_delay = by;
     if (options_.learns && by <= options_.slack_most / 2 && 2 * by > learned_) learned_ = 2 * by;
   }
   std::uint64_t in_force() const noexcept {
