@@ -1,5 +1,5 @@
-// A consumer that follows the README's wait loop never sleeps while its rings hold more data than
-// its wakeup settings allow. After a timeout the rings are empty.
+// A consumer that follows the README's wait loop never sleeps while its rings hold more unread data
+// than its wakeup settings allow. After a timeout it leaves the rings empty.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class Rings {
     waiter_ = std::make_unique<Waiter>(events, std::move(drains));
   }
 
-  // Deals the steps out to the rings in turn, each together with the steps nested in it.
+  // Each ring in turn performs the next step, together with the steps nested in it.
   void run(std::span<const Step> steps) {
     for (std::size_t ring = 0; !steps.empty(); ++ring) {
       const auto first = script::first_with_nested(steps);
@@ -70,7 +70,7 @@ class Rings {
   std::unique_ptr<Waiter> waiter_;
 };
 
-constexpr std::uint32_t kInt = 0x8000'0000;  // the smallest u32 that is a negative int
+constexpr std::uint32_t kSignBit = 0x8000'0000;  // negative as an int
 
 // The wakeup fields of perf_event_attr: wakeup_watermark if `watermark`, else wakeup_events.
 struct Wakeup {
@@ -88,54 +88,54 @@ rc::Gen<Settings> any_wakeups() {
   return rc::gen::mapcat(settings(), [](const Settings& of) {
     const auto size = static_cast<std::uint32_t>(size_of(of));
     std::vector<Wakeup> wakeups;
-    for (const std::uint32_t events : {1U, 2U, 0U, 3U, 1000U, kInt - 1, kInt}) {
+    for (const std::uint32_t events : {1U, 2U, 0U, 3U, 1000U, kSignBit - 1, kSignBit}) {
       wakeups.push_back({false, events});
     }
-    for (const std::uint32_t bytes : {1U, 64U, 1000U, size / 2, size, 0U, kInt, ~0U}) {
+    for (const std::uint32_t bytes : {1U, 64U, 1000U, size / 2, size, 0U, kSignBit, ~0U}) {
       wakeups.push_back({true, bytes});
     }
     return rc::gen::map(one_of(wakeups), [of](Wakeup wakeup) { return with(of, wakeup); });
   });
 }
 
-// Upper bounds of what may be unread in a ring while its consumer sleeps (K30).
-struct Leftover {
+// The most that may be unread in a ring while its consumer sleeps (K30).
+struct MostUnread {
   std::uint64_t bytes;
   std::uint64_t samples;
 };
 constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
-// The bounds if no output interrupts another.
-Leftover allowed(const Settings& settings) {
+// If no output interrupts another.
+MostUnread most_unread(const Settings& settings) {
   const std::uint64_t half = size_of(settings) / 2;
   if (settings.watermark) {
     const std::uint64_t watermark = settings.wakeup;
-    if (settings.word == kernel::Word::k32 && watermark >= kInt) return {kAny, kAny};
+    if (settings.word == kernel::Word::k32 && watermark >= kSignBit) return {kAny, kAny};
     return {watermark == 0 ? half : std::min<std::uint64_t>(watermark, size_of(settings)), kAny};
   }
   const std::uint64_t events = settings.wakeup;
-  return {half, events == 0 ? kAny : events >= kInt ? 0 : events - 1};
+  return {half, events == 0 ? kAny : events >= kSignBit ? 0 : events - 1};
 }
 
-// The bounds if outputs interrupt one another, up to three deep. An output that is interrupted
-// between reading and updating rb->wakeup updates it a second time. A count of events may therefore
-// lag by wakeup_events for each of two interrupted outputs, unless wakeup_events is 1. A watermark
-// may run ahead of the head by any number of bytes (harness/kernel/moments_test.cc).
-Leftover allowed_with_interrupts(const Settings& settings) {
-  const std::uint64_t samples = allowed(settings).samples;
+// If outputs interrupt one another, up to three deep. An output that is interrupted between reading
+// and updating rb->wakeup updates it a second time. So each of two interrupted outputs may delay
+// the wakeup by wakeup_events samples, unless wakeup_events is 1. With a watermark, rb->wakeup may
+// be ahead of the head by any number of bytes (harness/kernel/moments_test.cc).
+MostUnread most_unread_with_interrupts(const Settings& settings) {
+  const std::uint64_t samples = most_unread(settings).samples;
   const bool counts = samples != 0 && samples != kAny;
-  return {settings.wakeup == 1 && !settings.watermark ? allowed(settings).bytes : kAny,
+  return {settings.wakeup == 1 && !settings.watermark ? most_unread(settings).bytes : kAny,
           counts ? 3 * (samples + 1) - 1 : samples};
 }
 
-// The moment between the two lines of perf_output_get_handle(). The record of an interrupt at this
-// moment is published by the interrupted output, but its wakeup may be lost: see
-// TheKernelCanForgetAWakeup.
-constexpr unsigned kForgetful = 2;
+// The moment between the two lines of perf_output_get_handle(). If an interrupt outputs at this
+// moment, the interrupted output publishes the interrupt's record, but may lose its wakeup: see
+// AnInterruptedOutputMayLoseAWakeup.
+constexpr unsigned kLosesWakeup = 2;
 
-std::vector<Step> without_forgetting(std::vector<Step> steps) {
+std::vector<Step> without_lost_wakeups(std::vector<Step> steps) {
   for (Step& each : steps) {
-    if (each.depth != 0 && each.at == kForgetful && each.action == Action::Output) each.at = 0;
+    if (each.depth != 0 && each.at == kLosesWakeup && each.action == Action::Output) each.at = 0;
   }
   return steps;
 }
@@ -152,31 +152,32 @@ std::vector<Step> without_interrupts(std::vector<Step> steps) {
   return steps;
 }
 
+// Runs the producers' steps and then checks what is unread while the consumer sleeps.
 template <class Cpu, class Waiter>
-void sleeps_well(const Settings& of, std::size_t count, const std::vector<Step>& steps,
-                 const Leftover& may) {
+void check_asleep(const Settings& of, std::size_t count, const std::vector<Step>& steps,
+                  const MostUnread& most) {
   Rings<Cpu, Waiter> rings{of, count};
   rings.run(steps);
   rings.fall_asleep();
   for (const auto& run : rings.runs()) {
     expect_good(*run);
-    RC_ASSERT_INVARIANT(awake, run->ledger().pending() <= may.samples);
-    RC_ASSERT_INVARIANT(awake, run->unread() <= may.bytes);
+    RC_ASSERT_INVARIANT(awake, run->ledger().pending() <= most.samples);
+    RC_ASSERT_INVARIANT(awake, run->unread() <= most.bytes);
   }
 }
 
-// With PerfBuffer's own settings nothing is left unread, so no timeout is needed.
+// PerfBuffer's own settings leave nothing unread, unless a wakeup is lost.
 template <class Cpu, class Waiter>
 void never_sleeps_with_data() {
   const Settings of = *settings();
-  sleeps_well<Cpu, Waiter>(of, *rc::gen::inRange<std::size_t>(1, 4),
-                           without_forgetting(*steps(kProducers)), allowed(of));
+  check_asleep<Cpu, Waiter>(of, *rc::gen::inRange<std::size_t>(1, 4),
+                            without_lost_wakeups(*steps(kProducers)), most_unread(of));
 }
 
-TEST(WaitLoopTest, AWaiterByPollNeverSleepsWithData) {
+TEST(WaitLoopTest, PollLoopNeverSleepsWithUnreadData) {
   always(never_sleeps_with_data<ScriptCpu, Waiter<ByPoll>>, 500);
 }
-TEST(WaitLoopTest, AWaiterByEpollNeverSleepsWithData) {
+TEST(WaitLoopTest, EpollLoopNeverSleepsWithUnreadData) {
   always(never_sleeps_with_data<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
 TEST(WaitLoopTest, FindsAKernelThatWakesNobody) {
@@ -210,31 +211,31 @@ TEST(WaitLoopTest, FindsAConsumerThatDrainsOneRing) {
 }
 
 template <class Cpu, class Waiter>
-void leaves_what_settings_say(const Settings& of) {
-  sleeps_well<Cpu, Waiter>(of, *rc::gen::inRange<std::size_t>(1, 4),
-                           without_interrupts(*steps(kProducers)), allowed(of));
+void leaves_what_settings_allow(const Settings& of) {
+  check_asleep<Cpu, Waiter>(of, *rc::gen::inRange<std::size_t>(1, 4),
+                            without_interrupts(*steps(kProducers)), most_unread(of));
 }
 template <class Cpu, class Waiter>
-void leaves_what_any_settings_say() {
-  leaves_what_settings_say<Cpu, Waiter>(*any_wakeups());
+void leaves_what_any_settings_allow() {
+  leaves_what_settings_allow<Cpu, Waiter>(*any_wakeups());
 }
 
-TEST(WaitLoopTest, ByPollNoMoreStaysThanTheWakeupSettingsLeave) {
-  always(leaves_what_any_settings_say<ScriptCpu, Waiter<ByPoll>>, 500);
+TEST(WaitLoopTest, PollLoopLeavesOnlyWhatTheSettingsAllow) {
+  always(leaves_what_any_settings_allow<ScriptCpu, Waiter<ByPoll>>, 500);
 }
-TEST(WaitLoopTest, ByEpollNoMoreStaysThanTheWakeupSettingsLeave) {
-  always(leaves_what_any_settings_say<ScriptCpu, Waiter<ByEpoll>>, 500);
+TEST(WaitLoopTest, EpollLoopLeavesOnlyWhatTheSettingsAllow) {
+  always(leaves_what_any_settings_allow<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
 
-// The bounds are tight: a wakeup that comes one record late exceeds each of them.
+// No bound is larger than necessary: a kernel that wakes one record late exceeds each of them.
 template <class Late, class Waiter>
 void finds_a_late_wakeup() {
-  EXPECT_TRUE((counterexample(leaves_what_any_settings_say<Late, Waiter>, Invariant::awake)));
-  for (const std::uint32_t events : {1U, 2U, 3U, kInt}) {
+  EXPECT_TRUE((counterexample(leaves_what_any_settings_allow<Late, Waiter>, Invariant::awake)));
+  for (const std::uint32_t events : {1U, 2U, 3U, kSignBit}) {
     EXPECT_TRUE(counterexample(
         [=] {
           const Settings of = with(*settings(), {false, events});
-          leaves_what_settings_say<Late, Waiter>(of);
+          leaves_what_settings_allow<Late, Waiter>(of);
         },
         Invariant::awake))
         << events;
@@ -244,7 +245,7 @@ void finds_a_late_wakeup() {
         [=] {
           Settings of = with(*settings(), {true, watermark});
           of.pages = 2;  // so that there is room for more than the largest watermark
-          leaves_what_settings_say<Late, Waiter>(of);
+          leaves_what_settings_allow<Late, Waiter>(of);
         },
         Invariant::awake))
         << watermark;
@@ -257,55 +258,55 @@ TEST(WaitLoopTest, FindsAKernelThatWakesOneRecordLate) {
 }
 
 template <class Cpu, class Waiter>
-void leaves_what_interrupts_make_of_it() {
+void leaves_what_interrupts_allow() {
   const Settings of = *any_wakeups();
-  sleeps_well<Cpu, Waiter>(of, *rc::gen::inRange<std::size_t>(1, 4),
-                           without_forgetting(*steps(kProducers)), allowed_with_interrupts(of));
+  check_asleep<Cpu, Waiter>(of, *rc::gen::inRange<std::size_t>(1, 4),
+                            without_lost_wakeups(*steps(kProducers)),
+                            most_unread_with_interrupts(of));
 }
 
-TEST(WaitLoopTest, InterruptsLeaveAtMostThreeIntervalsUnread) {
-  always(leaves_what_interrupts_make_of_it<ScriptCpu, Waiter<ByPoll>>, 500);
-  always(leaves_what_interrupts_make_of_it<ScriptCpu, Waiter<ByEpoll>>, 500);
+TEST(WaitLoopTest, WithInterruptsAtMostThreeIntervalsAreUnread) {
+  always(leaves_what_interrupts_allow<ScriptCpu, Waiter<ByPoll>>, 500);
+  always(leaves_what_interrupts_allow<ScriptCpu, Waiter<ByEpoll>>, 500);
 }
-TEST(WaitLoopTest, FindsAKernelThatWakesNobodyBesideInterrupts) {
-  EXPECT_TRUE((counterexample(
-      leaves_what_interrupts_make_of_it<faults::WakesNobody<ScriptCpu>, Waiter<ByPoll>>,
-      Invariant::awake)));
-  EXPECT_TRUE((counterexample(
-      leaves_what_interrupts_make_of_it<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>,
-      Invariant::awake)));
+TEST(WaitLoopTest, FindsAKernelThatWakesNobodyAmidInterrupts) {
+  EXPECT_TRUE(
+      (counterexample(leaves_what_interrupts_allow<faults::WakesNobody<ScriptCpu>, Waiter<ByPoll>>,
+                      Invariant::awake)));
+  EXPECT_TRUE(
+      (counterexample(leaves_what_interrupts_allow<faults::WakesNobody<ScriptCpu>, Waiter<ByEpoll>>,
+                      Invariant::awake)));
 }
 
-// The generated interrupts do hit those moments: the bounds for outputs in a row do not hold here.
-void leaves_the_same_with_interrupts(Wakeup wakeup) {
+// The generated interrupts hit the moments that delay a wakeup: they exceed the bounds of outputs
+// that do not interrupt one another.
+void leaves_no_more_with_interrupts(Wakeup wakeup) {
   const Settings of = with(*settings(), wakeup);
   Mix mix = kProducers;
   mix.payloads = one_of<std::uint64_t>({4, 36});
-  sleeps_well<ScriptCpu, Waiter<ByPoll>>(of, 1, without_forgetting(*steps(mix)), allowed(of));
+  check_asleep<ScriptCpu, Waiter<ByPoll>>(of, 1, without_lost_wakeups(*steps(mix)),
+                                          most_unread(of));
 }
 
-TEST(WaitLoopTest, InterruptsStretchTheIntervals) {
-  EXPECT_TRUE(
-      counterexample([] { leaves_the_same_with_interrupts({false, 3}); }, Invariant::awake));
-  EXPECT_TRUE(
-      counterexample([] { leaves_the_same_with_interrupts({true, 64}); }, Invariant::awake));
+TEST(WaitLoopTest, InterruptsMayLeaveMoreThanTheSettingsAllow) {
+  EXPECT_TRUE(counterexample([] { leaves_no_more_with_interrupts({false, 3}); }, Invariant::awake));
+  EXPECT_TRUE(counterexample([] { leaves_no_more_with_interrupts({true, 64}); }, Invariant::awake));
 }
 
-// The reason to wait with a timeout even if wakeup_events is 1.
+// The kernel may lose a wakeup, so a consumer waits with a timeout even if wakeup_events is 1.
 template <class Waiter>
-void never_sleeps_whatever_the_interrupts() {
+void never_sleeps_with_any_interrupts() {
   Mix mix = kProducers;
   mix.payloads = one_of<std::uint64_t>({0, 4061, 36});  // rings that are soon full
   const Settings of = *settings();
-  sleeps_well<ScriptCpu, Waiter>(of, 1, *steps(mix), allowed(of));
+  check_asleep<ScriptCpu, Waiter>(of, 1, *steps(mix), most_unread(of));
 }
 
-TEST(WaitLoopTest, TheKernelCanForgetAWakeup) {
-  EXPECT_TRUE(
-      counterexample(never_sleeps_whatever_the_interrupts<Waiter<ByPoll>>, Invariant::awake));
+TEST(WaitLoopTest, AnInterruptedOutputMayLoseAWakeup) {
+  EXPECT_TRUE(counterexample(never_sleeps_with_any_interrupts<Waiter<ByPoll>>, Invariant::awake));
 }
 
-// With a timeout, data is delivered late at worst, under any settings and interrupts.
+// With any settings and interrupts, a timeout delivers all unread data.
 template <class Waiter>
 void empties_after_a_timeout() {
   Rings<ScriptCpu, Waiter> rings{*any_wakeups(), *rc::gen::inRange<std::size_t>(1, 4)};

@@ -180,8 +180,9 @@ inline Reports report(__u64 data, __u32 events = kReadable) {
 
 inline constexpr std::size_t kLevels = 3;
 inline constexpr unsigned kNever = ~0U;
-// The step between the two lines of perf_output_get_handle(), where a wakeup can be forgotten.
-inline constexpr unsigned kForgetful = 2;
+// The step between the two lines of perf_output_get_handle(), where an interrupt's wakeup
+// can be lost.
+inline constexpr unsigned kLosesWakeup = 2;
 
 // A Cpu on which the output of each level is interrupted once, at its step number `at`, by the
 // output of the next level. Records every tracepoint.

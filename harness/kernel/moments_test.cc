@@ -271,7 +271,7 @@ TEST(InterruptedOutputTest, OutermostOutputPassesOnNestedWakeup) {
     for (unsigned at = 0;; ++at) {
       Interrupted ring{wakeup_events(2, word)};
       if (!ring.interrupt(at, 2)) break;
-      EXPECT_EQ(perf_poll(*ring.event), at == kForgetful ? 0u : kReadable) << at;
+      EXPECT_EQ(perf_poll(*ring.event), at == kLosesWakeup ? 0u : kReadable) << at;
     }
   }
 }

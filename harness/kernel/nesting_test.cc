@@ -156,8 +156,8 @@ class Trial {
   void check_flag() {
     bool overlooked = false;
     for (std::size_t i = 0; i < kLevels; ++i)
-      overlooked |= refused_at_[i] && ring_.cpu.at[i] == kForgetful;
-    overlooked |= refused_at_[0] && ring_.cpu.again == kForgetful;
+      overlooked |= refused_at_[i] && ring_.cpu.at[i] == kLosesWakeup;
+    overlooked |= refused_at_[0] && ring_.cpu.again == kLosesWakeup;
     const unsigned flag = perf_poll(*ring_.event);
     EXPECT_EQ(flag != 0, ring_.cpu.wakeups != 0);
     EXPECT_TRUE(flag == (written_ != 0 ? kReadable : 0u) || (overlooked && flag == 0));
@@ -306,12 +306,12 @@ TEST(NestedOutputTest, AWakeupCanBeMissedAfterARefusedOutput) {
   ring.cpu.barrier = [] {};
   ring.cpu.published = [](__u64) {};
   ring.cpu.interrupt = [&](std::size_t) { EXPECT_EQ(ring.output(4), 0); };
-  ring.cpu.at = {kForgetful, kNever, kNever};
+  ring.cpu.at = {kLosesWakeup, kNever, kNever};
   EXPECT_EQ(ring.output(5000), -ENOSPC);
   EXPECT_EQ(ring.head(), 16u);
   EXPECT_EQ(perf_poll(*ring.event), 0u);
   ring.cpu.steps = {};
-  ring.cpu.at = {kForgetful + 1, kNever, kNever};  // no wakeup is lost one step later
+  ring.cpu.at = {kLosesWakeup + 1, kNever, kNever};  // no wakeup is lost one step later
   EXPECT_EQ(ring.output(5000), -ENOSPC);
   EXPECT_EQ(perf_poll(*ring.event), kReadable);
 }
