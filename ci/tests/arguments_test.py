@@ -133,7 +133,7 @@ class ArgumentsTest(support.Case):
         self.assertEqual(listed, [*catalogue.JOBS, *catalogue.OTHERS])
         self.assertLessEqual(max(map(len, out.splitlines())), 100)
 
-    def test_a_refused_name_is_answered_with_all_names(self):
+    def test_an_unknown_name_lists_all_names(self):
         _, _, err = self.run_command("ci/run", "formats")
         for name in (*catalogue.JOBS, *catalogue.OTHERS):
             self.assertRegex(err, rf"\b{name}\b")
@@ -157,7 +157,7 @@ class ArgumentsTest(support.Case):
         architectures = f"'mips' is not an architecture; choose from: {architectures}"
         self.expect(2, architectures, run, "cross", "mips")
 
-    def test_a_missing_program_is_named_with_what_installs_it(self):
+    def test_a_missing_program_has_a_setup_hint(self):
         self.only_python()
         qemu = "qemu-system-arm is not installed: run ci/setup cross"
         self.expect(2, qemu, "ci/run", "foreign", "armhf")

@@ -155,7 +155,7 @@ class FuzzTest(support.Case):
         self.fuzz(0, "hostile_ring", "--merge", "--jobs", "1", TZ="Asia/Tokyo")
         self.unchanged()
 
-    def test_the_targets_of_a_folder_share_the_time_of_one(self):
+    def test_a_folders_targets_share_its_time(self):
         self.fuzz(0, "parsers", "--seconds", "6", "--jobs", "1")
         dictionary = f"-dict={self.folder}/fuzz/parsers/ring.dict"
         self.given("litmus", f"{dictionary} -max_total_time=3 ")
@@ -199,7 +199,7 @@ class FuzzTest(support.Case):
         options = {"max_len": "77", "dict": "ring.dict"}
         self.expect(0, f"^{options}$", sys.executable, "-c", program)
 
-    def test_a_target_without_a_corpus_gets_one_only_if_it_is_named(self):
+    def test_only_a_named_target_gets_a_new_corpus(self):
         self.fuzz(0, "parsers", "--merge", "--jobs", "1")
         self.unchanged()
         self.assertEqual(os.listdir(self.kept / "litmus_corpus"), ["new"])
@@ -208,7 +208,7 @@ class FuzzTest(support.Case):
         self.assertFalse((self.folder / "trace.calls").exists(), "trace was not named, and is run")
         self.assertTrue((self.folder / "fuzz/parsers/litmus_corpus.zip").exists())
 
-    def test_an_input_that_libfuzzer_would_cut_off_is_an_error(self):
+    def test_an_input_above_max_len_is_an_error(self):
         self.write("bazel-bin/fuzz/kernel_script_seeds/long", "\0" * 78)
         text = self.fuzz(1, "kernel_script")
         self.assert_line(text, "^ci/run fuzz: kernel_script: seeds-long is longer than 77 bytes")
@@ -270,7 +270,7 @@ class FuzzTest(support.Case):
         self.assert_line(text, "^Stopped early")
         self.assert_line(text, "^hostile_ring +99 ")
 
-    def test_what_cannot_be_kept_is_reported_before_anything_is_built(self):
+    def test_an_unusable_cache_stops_before_builds(self):
         text = self.fuzz(2, "hostile_ring", XDG_CACHE_HOME="/proc/none")
         self.assert_line(text, "^ci/run fuzz: /proc/none/perfring/fuzz: .*; set XDG_CACHE_HOME")
         self.assertFalse((self.folder / "builds").exists(), "it has built")
@@ -280,7 +280,7 @@ class FuzzTest(support.Case):
 
 
 class WeightsTest(unittest.TestCase):
-    def test_input_from_strangers_gets_most_of_the_time(self):
+    def test_hostile_input_gets_most_of_the_time(self):
         """hostile_ring, the decoder of records, and the parsers of files that a user receives."""
         options = configparser.ConfigParser()
         options.read("fuzz/options.ini")

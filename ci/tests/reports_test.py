@@ -85,12 +85,12 @@ class ReportsTest(support.Case):
         old = self.folder / "ci-results/job/a/b/a_test.shard2.xml"
         self.assertFalse(old.exists(), "another run's report is kept")
 
-    def test_a_test_that_ends_badly_without_a_failed_case_fails(self):
+    def test_a_bad_end_without_a_failed_case_fails(self):
         self.result("one.xml", ONE, status="TIMEOUT")
         text = self.count(1, "^job: 1 passed, 1 failed, 0 skipped$")
         self.assertIn("job: FAILED //a/b:a_test: TIMEOUT\n", text)
 
-    def test_a_missing_target_is_found_before_others_are_built(self):
+    def test_a_missing_target_is_found_before_builds(self):
         command = ["ci/run", "test_job", "name", "--", "//no/such:target"]
         self.expect(2, "^$", *command, QUERY="1")
         self.assertEqual(self.read("commands"), "query --noshow_progress set(//no/such:target)\n")

@@ -146,7 +146,7 @@ class TableTest(unittest.TestCase):
         self.assertEqual((status, output.splitlines()[0]), (0, "oversize-overwrites floods"))
         self.assertEqual(len(output.splitlines()), 16)
 
-    def test_results_html_has_each_case_with_its_script(self):
+    def test_results_html_has_each_cases_script(self):
         self.runs.write(self.folder)
         self.table(self.folder)
         page = (self.folder / "results.html").read_text()
