@@ -5,9 +5,10 @@
 #error "perfring needs C++23: compile with -std=c++23 (g++ 12, clang 19 or later)"
 #else
 
-// perfring without record/, rings/ and event/: a consumer of the Linux perf-event ring buffers that
-// BPF programs fill with bpf_perf_event_output(). The API is the namespace perfring in these
-// headers; do not use perfring::os and perfring::internal.
+// A consumer of the Linux perf-event ring buffers that BPF programs fill with
+// bpf_perf_event_output(). The headers of merge/, wait/, snapshot/, rings/, record/, event/ and
+// sampler/ are not here: include them by name. The API is the namespace perfring in these headers;
+// do not use perfring::os and perfring::internal.
 
 // IWYU pragma: begin_exports
 #include "perfring/control_flow.h"      // ControlFlow<B, C>, Break, Continue
