@@ -90,7 +90,11 @@ STATES = {
     "no-tracefs": {"before": mounted(NO_TRACEFS)},
     **{f"paranoid-{level}": {"before": user(), "paranoid": level} for level in (-1, 0, 1, 2, 3, 4)},
     "no-sys": {"before": mounted("umount -q -l /sys || mount -t tmpfs tmpfs /sys")},
-    "pid-namespace": {"before": ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]},
+    # The shell is the namespace's init: it is the parent of orphans, not the test.
+    "pid-namespace": {
+        "before": ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        + ["sh", "-c", '"$@"; exit $?', "sh"]
+    },
     "user-namespace": {"before": ["unshare", "--map-root-user", "--net"]},
     "time-ahead": {"before": clocks(1_000_000)},
     "time-behind": {"before": clocks(-60)},
