@@ -21,6 +21,7 @@
 
 #include "harness/kernel/perf_event.h"
 #include "harness/program/checked.h"
+#include "harness/program/time_namespace.h"
 #include "harness/rig/simulated_kernel.h"
 #include "harness/rig/simulated_ring.h"
 #include "harness/script/script.h"
@@ -33,11 +34,13 @@ namespace {
   throw std::system_error{errno, std::generic_category(), call};
 }
 
+// Returns the kernel's CLOCK_MONOTONIC, which records have.
 std::uint64_t now() {
+  static const std::int64_t offset = monotonic_offset();
   std::timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec -
+                                    offset);
 }
 
 std::uint64_t fields_before_time(std::uint64_t sample_type) {

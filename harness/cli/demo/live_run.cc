@@ -19,6 +19,7 @@
 #include "harness/oracle/invariant.h"
 #include "harness/program/affinity.h"
 #include "harness/program/numbers.h"
+#include "harness/program/time_namespace.h"
 #include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
 #include "perfring/merge/slack.h"

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/program/time_namespace.h"
+
 namespace perfring::cli {
 namespace {
 

@@ -28,6 +28,7 @@
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"
 #include "harness/program/run_program.h"
+#include "harness/program/time_namespace.h"
 #include "harness/program/verdict.h"
 #include "perfring/event/diagnosis/check.h"
 #include "perfring/event/diagnosis/event_error.h"

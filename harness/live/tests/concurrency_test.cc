@@ -17,6 +17,7 @@
 #include "harness/live/bpf_object.h"
 #include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
+#include "harness/program/time_namespace.h"
 #include "perfring/os/fd.h"
 #include "perfring/os/mapping.h"
 #include "perfring/perf_event.h"
@@ -155,6 +156,7 @@ class FlushTest : public LiveTest {
     options.page_count = 1;
     RingSet set = must(RingSet::open(array, options));
     Trials trials;
+    const std::int64_t offset = monotonic_offset();
     const auto end = Clock::now() + 20s;
     while (trials.count != most && Clock::now() < end) {
       __atomic_store_n(&started(), 0, __ATOMIC_RELEASE);
@@ -169,7 +171,8 @@ class FlushTest : public LiveTest {
       std::uint64_t key = 0;
       while ((key = __atomic_load_n(&started(), __ATOMIC_ACQUIRE)) == 0) {
       }
-      const auto clock = Clock::time_point{std::chrono::nanoseconds{key}};
+      const auto kernel_ns = static_cast<std::int64_t>(key);
+      const auto clock = Clock::time_point{std::chrono::nanoseconds{kernel_ns + offset}};
       while (Clock::now() < clock + 200us) {
       }
       const bool in_time = Clock::now() < clock + 3500us;

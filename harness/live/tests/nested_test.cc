@@ -29,6 +29,7 @@
 #include "harness/live/emitter.h"
 #include "harness/live/live_testing.h"
 #include "harness/live/sorted_lateness.h"
+#include "harness/program/time_namespace.h"
 #include "perfring/merge/key_at.h"
 #include "perfring/merge/merge.h"
 #include "perfring/merge/slack.h"
@@ -252,6 +253,7 @@ TEST_F(NestedTest, DeliveredLostOrLateIsCountedExactly) {
 // W8c: without slack some records are late. A look while a batch is delayed delivers the records
 // that other CPUs wrote since the batch's key.
 TEST_F(NestedTest, WithoutSlackSomeAreLateAsCountedBySorting) {
+  if (monotonic_offset() < 0) GTEST_SKIP() << "records ahead of this process's clock are not late";
   for (int tries = 0; tries != 5; ++tries) {  // each has tens, unless the machine is busy
     if (run({.slack = 0, .learns = false}, 100us) != 0) return;
   }
