@@ -91,7 +91,7 @@ class CpuListFileTest : public ::testing::Test {
 
 TEST(OnlineCpusTest, TheCpusAreThoseThatTheKernelLists) {
   const auto cpus = online_cpus();
-  if (!cpus && cpus.error() == std::errc::no_such_file_or_directory) {
+  if (!cpus && cpus.error().io_error == std::errc::no_such_file_or_directory) {
     GTEST_SKIP() << "sysfs, which lists the online CPUs, is not mounted";
   }
   ASSERT_TRUE(cpus.has_value()) << cpus.error().message();
