@@ -82,7 +82,10 @@ TEST(CasesTest, TextThatIsNoCaseIsRefusedWithItsLine) {
       {"case a 1 hostile\ncpus 0\n", "'0' is not understood"},
       {"case a 1 hostile\ncpus 2\nabsent 2\n", "'2' is not understood"},
       {"case a 1 hostile\ncpus 3\nabsent 1\ncpu 1\n", "'1' is not understood"},
+      {"case a 1 hostile\ncpus 2\nabsent 0\nabsent 1\n", "'1' is not understood"},
       {"case a 1 hostile\noutput 4\ncpus 2\n", "a setting after the first step"},
+      {"case a 1 hostile\noutput 4\nduring head-read\ndrain\n", "'during' follows the drain"},
+      {"case a 1 hostile\noutput 4\ndrain\nduring lunch\ndrain\n", "'lunch' is not understood"},
       {"case a 1 hostile\ncpus 2\ndrain\nexpect lost 1\n", "'lost' is not understood"},
       {"case a 1 hostile\ncpus 2\ndrain\nexpect bad\n", "'bad' is not understood"},
       {"case a 1 hostile\ntitle x\nfacts K1\ndrain\ncase a 1 hostile\n", "this id is used twice"},
@@ -124,6 +127,38 @@ TEST(ProducerTest, TheExpectedEventsAreThoseOfTheLedger) {
     }
   }
   EXPECT_GE(compared, 50U);
+}
+
+// The records of a place are written there or, if the consumer does not come past it, at its next
+// turn.
+TEST(ProducerTest, RecordsOfAPlaceBelongToTheNextTurn) {
+  using Place = During::Place;
+  const Case& of = the("during-each");
+  for (const bool is_watched : {true, false}) {
+    const CaseRings rings{of};
+    CaseProducer producer{of, rings};
+    EXPECT_FALSE(producer.play_during(Place::HeadRead)) << "before its drain";
+    ASSERT_TRUE(producer.play_turn());
+    const std::uint64_t first = rings.all()[0]->page().data_head;
+    if (is_watched) {
+      EXPECT_FALSE(producer.play_during(Place::TailStore)) << "another place is next";
+      for (const Place place : {Place::HeadRead, Place::TailStore, Place::TailStored}) {
+        const std::uint64_t before = rings.all()[0]->page().data_head;
+        EXPECT_TRUE(producer.play_during(place));
+        EXPECT_FALSE(producer.play_during(place)) << "only once";
+        EXPECT_GT(rings.all()[0]->page().data_head, before);
+      }
+    }
+    EXPECT_EQ(producer.expected_so_far(0).size(), 2U);
+    ASSERT_TRUE(producer.play_turn());
+    EXPECT_GT(rings.all()[0]->page().data_head, first);
+    EXPECT_EQ(producer.expected(0), (std::vector<Event>{{.payload = payload_of(2, 36)},
+                                                        {.payload = payload_of(3, 52)},
+                                                        {.payload = payload_of(4, 68)}}));
+    EXPECT_EQ(producer.position_of(0, 2), first);
+    EXPECT_TRUE(producer.is_boundary(0, static_cast<std::uint32_t>(first)));
+    EXPECT_FALSE(producer.is_boundary(0, static_cast<std::uint32_t>(first) + 8));
+  }
 }
 
 // The reference is the slow consumer of lib's tests, which shares no code with the drain.

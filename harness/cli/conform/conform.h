@@ -56,6 +56,7 @@ struct ConformReport {
   std::string subject;
   std::vector<ConformRow> rows;
   bool interrupted = false;
+  bool is_watched = false;  // the producer wrote while the subject read
 
   Conclusion conclusion() const;
 };

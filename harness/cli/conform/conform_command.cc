@@ -227,6 +227,7 @@ int run_command(const ConformOptions& options) {
   try {
     ConformReport report = run_all(*cases, *known, run);
     report.subject = subject;
+    report.is_watched = !options.command.empty() && !options.live;
     return give_report(report, options);
   } catch (const conformance::CannotRun& error) {
     return fail(error.what());

@@ -148,6 +148,48 @@ TEST_F(ConformMisbehaviourTest, EachMisbehaviourOfAStaticProgramIsNamed) {
   }
 }
 
+// Each reads or stores the control page in a wrong order, which only a producer that writes, or
+// that overwrites what was released, during the drain can show.
+TEST_F(ConformMisbehaviourTest, EachWrongAccessOfADrainIsNamed) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  struct Way {
+    std::string how, of, outcome, access;
+  };
+  const std::vector<Way> ways{
+      {"reads-head-twice", "during-read", "loses",
+       "data_tail was moved to 80, past the record at 32; before that, data_head was read as 0, "
+       "32, 80"},
+      {"stores-before-the-copy", "three-sizes", "out of bounds",
+       "data_tail was moved to 160 while the record at 0 was still being read"},
+      {"stores-before-each-copy", "three-sizes", "garbage",
+       "data_tail was moved to 16 while the record at 0 was still being read"},
+      {"keeps-an-old-head", "one-record", "loses", "data_head is 0x20"},
+      {"stores-an-old-tail", "during-read", "garbage", "delivered again"},
+      {"counts-a-lost-twice", "lost-one", "garbage", "delivered again: LOST 1"},
+      {"stores-into-a-record", "one-record", "garbage",
+       "data_tail was moved into a record: data_tail went from 0x0 to 0x18"},
+      {"stores-to-data-head", "one-record", "out of bounds",
+       "it stored 0x28 to data_head, which was 0x20"},
+  };
+  for (const auto& [how, of, outcome, access] : ways) {
+    const ProcessResult ended = run({"conform", "--only", of, "--", program, how, "{pages}"});
+    EXPECT_EQ(ended.exit_code, 1) << how;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr(" " + outcome + ": "), HasSubstr(access))) << how;
+  }
+}
+
+// A reader that is right is right at each place, and hears that this was looked for.
+TEST_F(ConformMisbehaviourTest, WritesDuringADrainAreDelivered) {
+  const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
+  for (const std::string how : {"well", "threads", "forks", "alarms", "selects"}) {
+    const ProcessResult ended =
+        run({"conform", "--only", "during-*", "--", program, how, "{pages}"});
+    EXPECT_EQ(ended.exit_code, 0) << how << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("8 cases: 8 right")) << how;
+    EXPECT_EQ(ended.out.find("a write during a drain"), std::string::npos) << ended.out;
+  }
+}
+
 // "starts-late" sleeps before it opens a ring, "slow" between two records.
 TEST_F(ConformMisbehaviourTest, PlaysOnlyRingsFoundInMap) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));
@@ -158,12 +200,16 @@ TEST_F(ConformMisbehaviourTest, PlaysOnlyRingsFoundInMap) {
   }
   const std::vector<std::pair<std::string, std::string>> ways{
       {"in-no-map", "its event of CPU 0 is in no map: nothing is written to it"},
-      {"wrong-key", "its event of CPU 0 is at key 1 of its map: nothing is written to it there"},
       {"deletes-its-key", "it deleted key 0 of its map before the case was over"},
       {"three-pages",
        "it opened no ring: an mmap of 16384 bytes is refused: it must have a control "},
       {"reads-the-count", "read(2) of an event's descriptor is not emulated"},
   };
+  const ProcessResult lost =
+      run({"conform", "--only", "drained-twice", "--", program, "wrong-key", "{pages}"});
+  EXPECT_EQ(lost.exit_code, 1);
+  EXPECT_THAT(lost.out, HasSubstr("loses: its event of CPU 0 is at key 1 of its map: nothing is "
+                                  "written to it there"));
   for (const auto& [how, why] : ways) {
     const ProcessResult ended =
         run({"conform", "--only", "drained-twice", "--", program, how, "{pages}"});

@@ -155,17 +155,29 @@ static void print(const unsigned char* record) {
   }
 }
 
+static __u64 load_head(const struct perf_event_mmap_page* page) {
+  return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+}
+
+static void store_tail(struct perf_event_mmap_page* page, __u64 tail) {
+  __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+static __u64 head_before_wait;
+
 static void drain(struct perf_event_mmap_page* page, int fd) {
-  const __u64 head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+  const __u64 head = is("keeps-an-old-head") ? head_before_wait : load_head(page);
   static int complaints;
   if (is("complains") && head % 8 != 0) {
     if (complaints++ < 2) puts("error");
-    return __atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+    return store_tail(page, head);
   }
   __u64 tail = page->data_tail;
   __u32 left = (__u32)(head - tail);  // a 32-bit kernel's data_head has 32 bits
   if (begins("compares") && head < tail) left = 0;
   if (left != 0) misbehave(page, fd);
+  if (is("stores-before-the-copy")) store_tail(page, head);
+  if (is("stores-to-data-head") && left != 0) page->data_head = head + 8;
   while (left != 0) {
     const unsigned char* const record = record_at((const unsigned char*)page + kPage, tail);
     const struct perf_event_header* const header = (const void*)record;
@@ -175,13 +187,21 @@ static void drain(struct perf_event_mmap_page* page, int fd) {
       break;
     }
     const int is_last = left == header->size;
+    const __u16 length = header->size;
+    if (is("stores-before-each-copy")) store_tail(page, tail + length);
     if (!is("silent") && !(is("drops_last_event") && is_last)) print(record);
     if (is("delivers_twice")) print(record);
-    tail += header->size;
-    left -= header->size;
+    if (is("counts-a-lost-twice") && header->type == PERF_RECORD_LOST) print(record);
+    tail += length;
+    left -= length;
     if (is("slow") && left != 0) usleep(700000);
   }
-  if (!is("never_commits")) __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+  static __u64 last_tail;
+  if (is("reads-head-twice")) tail = load_head(page);
+  if (is("stores-into-a-record")) store_tail(page, tail - 8);
+  const __u64 stored = is("stores-an-old-tail") && last_tail != 0 ? last_tail : tail;
+  last_tail = tail;
+  if (!is("never_commits")) store_tail(page, stored);
 }
 
 static long long microseconds(void) {
@@ -303,13 +323,14 @@ static void* consume(void* nothing) {
                         is("times-a-select") || is("polls-a-closed-one") ||
                         is("polls-a-protected-page");
   // Waits without a time limit, and reads only if the wait reports something.
-  const int patient =
-      begins("alarms") || begins("restarts") || is("dozes") || is("sleeps-on") || otherwise;
+  const int patient = begins("alarms") || begins("restarts") || begins("keeps") || is("dozes") ||
+                      is("sleeps-on") || otherwise;
   const int milliseconds = is("polls-on") ? 0 : 20;
   const struct itimerval soon = {.it_value = {.tv_usec = 100000}};
   while (!stopped) {
     if (is("dozes")) setitimer(ITIMER_REAL, &soon, NULL);
     if (is("runs-ahead")) page->data_tail += 64;
+    head_before_wait = load_head(page);
     const int reported =
         otherwise ? wait_otherwise(&ready) : poll(&ready, 1, patient ? -1 : milliseconds);
     if (is("polls-on")) continue;

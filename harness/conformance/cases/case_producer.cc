@@ -13,6 +13,7 @@
 
 #include "harness/kernel/perf_event.h"
 #include "harness/kernel/perf_event_array.h"
+#include "harness/kernel/ring_buffer.h"
 
 namespace perfring::conformance {
 namespace {
@@ -31,8 +32,7 @@ std::uint64_t raw_size(std::uint64_t length) {
   return (length + 4 + 7) / 8 * 8 - 4;
 }
 
-constexpr std::uint64_t kNearlyOversize = 65500;  // K6 concerns longer payloads
-constexpr std::uint64_t kWords = 24;              // bytes that a consumer prints of Echo::Words
+constexpr std::uint64_t kWords = 24;  // bytes that a consumer prints of Echo::Words
 
 // Keeps the first `bytes` bytes of a sample. The rest of `printed` bytes may have any value.
 void cut(Event& event, std::uint64_t bytes, std::uint64_t printed) {
@@ -90,7 +90,8 @@ CaseProducer::CaseProducer(const Case& of, std::span<const CaseRing> rings, Echo
     const bool absent = std::visit([](const auto* of_cpu) { return of_cpu == nullptr; }, ring);
     cpus_.push_back(absent ? nullptr : std::make_unique<Cpu>(*this, cpus_.size(), ring));
   }
-  current_cpu_ = cpus_.at(0).get();
+  const auto is_present = [](const auto& cpu) { return cpu != nullptr; };
+  current_cpu_ = std::ranges::find_if(cpus_, is_present)->get();
 }
 
 CaseProducer::CaseProducer(const Case& of, const CaseRings& rings)
@@ -116,10 +117,48 @@ bool CaseProducer::play_registration() {
   return true;
 }
 
-bool CaseProducer::play_turn() {
+// The records that are written while the consumer drains belong to its next turn.
+void CaseProducer::open_turn() {
+  if (std::exchange(is_turn_open_, true)) return;
   for (const auto& cpu : cpus_) {
-    if (cpu != nullptr && drain_ != nullptr) cpu->turn_from = cpu->written.size();
+    if (cpu != nullptr) cpu->turn_from = cpu->written.size();
   }
+}
+
+bool CaseProducer::play_during(During::Place place) {
+  const auto* const during = is_over() ? nullptr : std::get_if<During>(&case_.parts[next_]);
+  if (during == nullptr || during->place != place) return false;
+  open_turn();
+  const auto ends = [](const Part& part) {
+    return std::holds_alternative<During>(part) || std::holds_alternative<Drain>(part) ||
+           std::holds_alternative<Laps>(part);
+  };
+  while (!ends(case_.parts[++next_])) play(case_.parts[next_]);  // a case ends with a drain
+  return true;
+}
+
+bool CaseProducer::is_boundary(std::size_t cpu, std::uint32_t position) const {
+  return std::ranges::any_of(cpus_[cpu]->written, [position](const Written& each) {
+    const auto is_here = [position](std::uint64_t at) {
+      return static_cast<std::uint32_t>(at) == position;
+    };
+    return is_here(each.position - each.lost_size) || is_here(each.position) ||
+           is_here(each.position + each.size);
+  });
+}
+
+std::optional<std::uint64_t> CaseProducer::position_of(std::size_t cpu, std::size_t event) const {
+  std::size_t next = 0;
+  for (const Written& each : cpus_[cpu]->written) {
+    const std::uint64_t lost = each.position - each.lost_size;
+    if (each.lost_size != 0 && next++ == event) return lost;
+    if (each.size != 0 && next++ == event) return each.position;
+  }
+  return std::nullopt;
+}
+
+bool CaseProducer::play_turn() {
+  open_turn();
   static constexpr Drain kByLedger;
   for (drain_ = nullptr; drain_ == nullptr && next_ < case_.parts.size();) {
     const auto* const laps = std::get_if<Laps>(&case_.parts[next_]);
@@ -134,6 +173,7 @@ bool CaseProducer::play_turn() {
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     if (cpus_[i] != nullptr) std::ranges::copy(expected(i), std::back_inserter(cpus_[i]->so_far));
   }
+  is_turn_open_ = false;
   return true;
 }
 
@@ -146,14 +186,7 @@ bool CaseProducer::has_other_fields() const {
 // Throws CannotPlay if the ring's other fields make the ledger differ from the case. Patched and
 // oversized records are exempt, because only the case states their events.
 void CaseProducer::check_stated() const {
-  const auto is_stated_alone = [](const Part& part) {
-    const auto* const steps = std::get_if<std::vector<script::Step>>(&part);
-    return std::holds_alternative<Patch>(part) ||
-           (steps != nullptr && std::ranges::any_of(*steps, [](const script::Step& step) {
-              return step.number > kNearlyOversize;
-            }));
-  };
-  if (!has_other_fields() || std::ranges::any_of(case_.parts, is_stated_alone)) return;
+  if (!has_other_fields() || !case_.is_plain()) return;
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     if (cpus_[i] == nullptr || expected(i) == events_by_ledger(i)) continue;
     throw CannotPlay{"the samples have more fields than the case's, and find room otherwise"};
@@ -312,7 +345,10 @@ void CaseProducer::patch(const Patch& patch) {
   if (patch.field == Field::Head) {
     __u64& head = current_cpu_->simulated().page().data_head;
     head = current_cpu_->simulated().rb().unsigned_long(head + patch.value);
-    return;
+    // Like any change of data_head, it wakes the consumer.
+    kernel::perf_output_handle handle{.event = &current_cpu_->simulated().event(),
+                                      .rb = &current_cpu_->simulated().rb()};
+    return kernel::perf_output_wakeup(*current_cpu_, handle);
   }
   const auto found = std::ranges::find(current_cpu_->written, patch.output, &Written::output);
   const std::uint64_t lost_size = found == current_cpu_->written.end() ? 0 : found->lost_size;

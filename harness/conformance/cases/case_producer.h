@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <variant>
@@ -94,6 +95,14 @@ class CaseProducer {
   // Carries out the steps up to the consumer's next turn. Returns false after the last turn. Throws
   // CannotPlay.
   bool play_turn();
+  // Carries out the steps that the case has for this place of the consumer's drain, if they are
+  // next. They belong to the turn after it. Returns false if there are none.
+  bool play_during(During::Place place);
+  // Whether a record begins or ends at the position, of which the low 32 bits are compared.
+  bool is_boundary(std::size_t cpu, std::uint32_t position) const;
+  // Returns the position of the CPU's event of this number, by the ledger; nullopt if there is
+  // none.
+  std::optional<std::uint64_t> position_of(std::size_t cpu, std::size_t event) const;
   // Returns the events that this turn must deliver from the CPU's ring: the stated ones, else the
   // ledger's.
   std::vector<Event> expected(std::size_t cpu) const;
@@ -152,6 +161,7 @@ class CaseProducer {
     void on_lost_record(const kernel::perf_buffer&, __u64 lost) { producer.note_report(lost); }
   };
 
+  void open_turn();
   void carry_out(std::span<const script::Step> steps);
   void control(script::Action action);
   int output(std::span<const script::Step> step_and_nested);
@@ -176,6 +186,7 @@ class CaseProducer {
   std::size_t next_ = 0;                    // index in the case's parts
   std::uint64_t lap_ = 0;                   // within that part, if it is Laps
   const Drain* drain_ = nullptr;
+  bool is_turn_open_ = true;  // records are written for the next turn
   script::ActiveSteps active_steps_;
   std::array<Frame, script::kDepthMax + 2> frames_;
   std::vector<Output> outputs_;  // all attempted

@@ -44,6 +44,12 @@ constexpr std::array<std::pair<std::string_view, Patch::Field>, 7> kFields{{
     {"lost.count", Patch::Field::LostCount},
 }};
 
+constexpr std::array<std::pair<std::string_view, During::Place>, 3> kPlaces{{
+    {"head-read", During::Place::HeadRead},
+    {"tail-store", During::Place::TailStore},
+    {"tail-stored", During::Place::TailStored},
+}};
+
 constexpr std::uint64_t kCpusMax = 64;
 
 using Words = std::vector<std::string_view>;
@@ -81,6 +87,7 @@ class Reader {
   Done begin(const Words& words);
   Done accept(const Words& words);
   Done cpu(const Words& words);
+  Done during(std::string_view place);
   Done patch(const Words& words);
   Done expect(const Words& words);
   Done other(std::string_view line);
@@ -123,6 +130,7 @@ Done Reader::line(std::string_view line) {
   if (words[0] == "patch") return patch(words);
   if (line == "registered") return part(Registered{});
   if (line == "drain") return part(Drain{});
+  if (words[0] == "during" && words.size() == 2) return during(words[1]);
   if (line == "offline" || line == "online") return part(Hotplug{line == "online"});
   if (words[0] == "laps" && words.size() == 3 && number(words[1]) && number(words[2])) {
     return part(Laps{*number(words[1]), *number(words[2])});
@@ -177,10 +185,20 @@ Done Reader::cpu(const Words& words) {
     if (value == 0 || value > kCpusMax) return wrong(words[1]);
     now().cpus = value;
   } else {
-    if (value == 0 || value >= now().cpus) return wrong(words[1]);
+    if (value >= now().cpus || now().absent.size() + 1 >= now().cpus) return wrong(words[1]);
     now().absent.insert(value);
   }
   return {};
+}
+
+Done Reader::during(std::string_view place) {
+  const auto found = std::ranges::find(kPlaces, place, [](const auto& each) { return each.first; });
+  if (found == kPlaces.end()) return wrong(place);
+  const auto is_drain = [](const Part& part) { return std::holds_alternative<Drain>(part); };
+  if (std::ranges::none_of(now().parts, is_drain)) {
+    return std::unexpected("'during' follows the drain that it is about");
+  }
+  return part(During{found->second});
 }
 
 Done Reader::patch(const Words& words) {
@@ -297,6 +315,15 @@ const char* reason(Accept accept) {
 
 std::span<const Accept> all_accepts() {
   return kAll;
+}
+
+bool Case::is_plain() const {
+  return std::ranges::none_of(parts, [](const Part& part) {
+    const auto* const steps = std::get_if<std::vector<script::Step>>(&part);
+    const auto is_large = [](const script::Step& step) { return step.number > kNearlyOversize; };
+    return std::holds_alternative<Patch>(part) ||
+           (steps != nullptr && std::ranges::any_of(*steps, is_large));
+  });
 }
 
 bool Case::accepts_outcome(Accept accept) const {

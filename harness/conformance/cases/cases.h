@@ -32,6 +32,9 @@ struct Wanted {
   std::optional<std::uint64_t> cut{};  // only this many bytes of the sample
 };
 
+// K6 concerns longer payloads.
+inline constexpr std::uint64_t kNearlyOversize = 65500;
+
 struct Fill {
   std::uint64_t bytes = 0;
 };
@@ -51,6 +54,13 @@ struct Patch {
   std::uint64_t value = 0;  // stored in the field; for Head, added to data_head
 };
 struct Registered {};
+// The steps that follow, up to the next part that is not one, happen while the consumer drains:
+// after its first read of data_head, before its first store to data_tail, or after it. A consumer
+// that is not watched finds their records at its next turn.
+struct During {
+  enum class Place : std::uint8_t { HeadRead, TailStore, TailStored };
+  Place place = Place::HeadRead;
+};
 // The steps that follow run on this CPU, and write to its ring.
 struct OnCpu {
   std::uint64_t cpu = 0;
@@ -69,8 +79,8 @@ struct Drain {
   bool stated = false;  // whether the case states the events; else they follow from the ledger
   std::vector<Wanted> wanted{};
 };
-using Part =
-    std::variant<std::vector<script::Step>, Fill, Patch, Registered, OnCpu, Hotplug, Laps, Drain>;
+using Part = std::variant<std::vector<script::Step>, Fill, Patch, Registered, During, OnCpu,
+                          Hotplug, Laps, Drain>;
 
 struct Case {
   std::string id;
@@ -88,6 +98,8 @@ struct Case {
   std::string text{};  // its lines in cases.txt
 
   bool accepts_outcome(Accept accept) const;
+  // Whether all records are as the kernel's own functions write them, with a header.size that fits.
+  bool is_plain() const;
   // Whether the case has other wakeups than one per record.
   bool has_other_wakeups() const { return settings.watermark || settings.wakeup != 1; }
 };

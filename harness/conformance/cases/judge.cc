@@ -237,6 +237,17 @@ void judge_streams(const Case& of, std::span<const std::span<const Event>> expec
   }
 }
 
+bool is_among(std::span<const Event> expected, const Event& delivered) {
+  return std::ranges::any_of(expected, [&](const Event& each) { return matches(each, delivered); });
+}
+
+std::size_t first_difference(std::span<const Event> expected, std::span<const Event> delivered) {
+  const auto differs = std::ranges::mismatch(
+      expected, delivered,
+      [](const Event& due, const Event& event) { return matches(due, event); });
+  return static_cast<std::size_t>(differs.in2 - delivered.begin());
+}
+
 std::string to_text(const Tails& tails) {
   return fmt::format("data_tail went from {:#x} to {:#x}, data_head is {:#x}", tails.before,
                      tails.after, tails.head);

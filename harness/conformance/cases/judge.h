@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -96,6 +97,11 @@ void judge_turn(const Case& of, std::vector<Event>& so_far, std::span<const Even
 // Judges several rings. Their events may come in any order relative to each other.
 void judge_streams(const Case& of, std::span<const std::span<const Event>> expected,
                    std::span<const Event> delivered, Cell& cell);
+// Returns the number of the first delivered event that is not the expected one of that number, or
+// the number of delivered events.
+std::size_t first_difference(std::span<const Event> expected, std::span<const Event> delivered);
+// Whether the delivered event is one of the expected ones.
+bool is_among(std::span<const Event> expected, const Event& delivered);
 // During a turn: the tail must not be beyond the head.
 void judge_place(const Tails& tails, Cell& cell);
 // At the end of a turn: the tail must be at the head.

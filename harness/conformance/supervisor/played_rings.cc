@@ -4,6 +4,7 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -176,6 +177,16 @@ std::string PlayedRings::why_not_entered() const {
   return {};
 }
 
+std::string PlayedRings::misplaced() const {
+  if (producer_ != nullptr || is_impossible()) return {};
+  std::set<std::size_t> entered;
+  for (const auto& [key, event] : entries_) {
+    if (event->is_mapped()) entered.insert(event->cpu);
+  }
+  const bool are_all = entered.size() == case_.cpus - case_.absent.size();
+  return are_all ? why_not_entered() : std::string{};
+}
+
 std::optional<PlayedRings::Obstacle> PlayedRings::obstacle() const {
   if (is_impossible()) return impossible_;
   if (!misuse_.empty()) return Obstacle{misuse_};
@@ -240,6 +251,46 @@ std::vector<std::span<const Event>> PlayedRings::expected() const {
   std::vector<std::span<const Event>> all;
   for (const PlayedRing& each : played_) all.emplace_back(producer_->expected_so_far(each.cpu));
   return all;
+}
+
+PlayedRings::PlayedRing* PlayedRings::ring_at(std::uint64_t base) {
+  const auto found = std::ranges::find_if(played_, [base](const PlayedRing& each) {
+    return std::ranges::find(each.event->bases, base) != each.event->bases.end();
+  });
+  return found == played_.end() ? nullptr : &*found;
+}
+
+// A word of 8 bytes, or each half of one that is accessed in two halves.
+void PlayedRings::access(const PageAccess& access, Cell& cell) {
+  using Moment = PageAccess::Moment;
+  using Place = During::Place;
+  PlayedRing* const ring = ring_at(access.base);
+  if (ring == nullptr) return;
+  const perf_event_mmap_page& page = ring->event->page();
+  const std::uint64_t word = access.offset / 8 * 8;
+  const bool is_tail = word == offsetof(perf_event_mmap_page, data_tail);
+  if (access.moment == Moment::ReadDone && word == offsetof(perf_event_mmap_page, data_head)) {
+    ring->accesses.read_head(page.data_head);
+    producer_->play_during(Place::HeadRead);
+  } else if (access.moment == Moment::StoreDue) {
+    if (is_tail) producer_->play_during(Place::TailStore);
+    ring->due = {page.data_tail, page.data_head, page.data_tail};
+  } else if (access.moment == Moment::StoreDone) {
+    const Tails now{ring->due.before, ring->due.head, page.data_tail};
+    if (page.data_head != now.head) ring->accesses.store_head(now.head, page.data_head, cell);
+    if (now.after != now.before && case_.is_plain()) {
+      ring->accesses.store_tail(*producer_, ring->cpu, now, cell);
+      if (now.moved() <= now.published()) {
+        overwrite_released(ring->event->memory().subspan(4096), now);
+      }
+    }
+    if (is_tail) producer_->play_during(Place::TailStored);
+  }
+}
+
+std::string PlayedRings::explain(std::span<const Event> delivered, bool died) const {
+  if (played_.size() != 1 || !case_.is_plain()) return {};
+  return played_.front().accesses.explain(*producer_, played_.front().cpu, delivered, died);
 }
 
 std::string PlayedRings::place_of(std::uint64_t address) const {

@@ -16,6 +16,8 @@
 #include "harness/conformance/subjects.h"
 #include "harness/conformance/supervisor/backend.h"
 #include "harness/conformance/supervisor/program_event.h"
+#include "harness/conformance/supervisor/ring_accesses.h"
+#include "harness/conformance/supervisor/traced_process.h"
 #include "harness/script/script.h"
 
 namespace perfring::conformance {
@@ -51,6 +53,10 @@ class PlayedRings {
     bool is_of_any_case = false;  // unrelated to the case
   };
   std::optional<Obstacle> obstacle() const;
+  // Returns which event is entered at another CPU's key, if all rings are mapped and each of their
+  // events is in the map. A real kernel writes nothing to such an event, and says nothing. "" if
+  // none is.
+  std::string misplaced() const;
   bool is_impossible() const { return !impossible_.why.empty(); }
 
   // Returns numbers that change whenever the program makes progress.
@@ -61,6 +67,10 @@ class PlayedRings {
   void judge_unread(Cell& cell, bool sleeps) const;
   void judge_tails(Cell& cell) const;
   std::vector<std::span<const Event>> expected() const;
+  // The program has accessed, or is about to access, a ring's control page.
+  void access(const PageAccess& access, Cell& cell);
+  // Returns what the accesses tell about the first event that was not delivered intact, or "".
+  std::string explain(std::span<const Event> delivered, bool died) const;
   // Returns the address relative to the ring that it is in or near, or "".
   std::string place_of(std::uint64_t address) const;
   // Returns "; data_tail went from 0x0 to 0x20, data_head is 0x40" for each ring.
@@ -71,6 +81,8 @@ class PlayedRings {
     std::size_t cpu = 0;
     ProgramEvent* event = nullptr;
     Tails tails{};
+    Tails due{};  // before a store that is due
+    RingAccesses accesses{};
     Tails now() const { return {tails.before, event->page().data_head, event->page().data_tail}; }
   };
 
@@ -79,6 +91,7 @@ class PlayedRings {
   ProgramEvent* entered_on(std::size_t cpu) const;
   bool is_announced(const ProgramEvent& event) const;
   std::string why_not_entered() const;
+  PlayedRing* ring_at(std::uint64_t base);
   void begin();
 
   const Case& case_;

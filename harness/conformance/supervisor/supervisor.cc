@@ -106,11 +106,20 @@ Cell Supervisor::run() {
   return cell;
 }
 
+// Adds what the program's accesses to the control page tell about the failure.
+void Supervisor::add_accesses(Cell& cell) const {
+  const auto delivered = reader_.read(process_.out());
+  const bool died = cell.outcome >= CaseOutcome::Crashes;
+  const std::string why = rings_.explain(delivered.value_or(std::vector<Event>{}), died);
+  if (!why.empty() && cell.detail.find(why) == std::string::npos) cell.detail += "; " + why;
+}
+
 // Adds further details to the cell.
 void Supervisor::add_to_detail(Cell& cell) const {
   const auto add = [&cell](const std::string& more) {
     cell.detail += (cell.detail.empty() ? "" : "; ") + more;
   };
+  if (is_failure(cell.outcome)) add_accesses(cell);
   if (is_failure(cell.outcome) && cell.detail.find("data_tail") == std::string::npos) {
     cell.detail += rings_.positions();
   }
@@ -180,6 +189,10 @@ Cell Supervisor::judge() {
   if (!out_of_bounds_.empty()) {
     cell_.worsen(CaseOutcome::OutOfBounds, out_of_bounds_);
     if (process_.fault()) cell_.backtrace = process_.fault()->frames;
+    return cell_;
+  }
+  if (const std::string why = rings_.misplaced(); !why.empty() && waits_ != 0) {
+    cell_.worsen(CaseOutcome::Loses, why);
     return cell_;
   }
   if (obstacle) return not_run(obstacle->why + describe_end(), obstacle->is_of_any_case);

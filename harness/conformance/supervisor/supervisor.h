@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,7 @@ class Supervisor final : public PlayListener {
                       },
                   .mapped = [this](std::uint64_t base) { calls_.perf.mapped(base); },
                   .faulted = [this](const Crash& fault) { on_fault(fault); },
+                  .accessed = watched(backend),
                   .is_kernel_owned = backend.carries_out_calls()}} {}
 
   Cell run();
@@ -73,6 +75,11 @@ class Supervisor final : public PlayListener {
   using Clock = Activity::Clock;
   enum class Phase : std::uint8_t { Opening, Playing, Draining, Told, Killed };
 
+  // A long case would take hours.
+  std::function<void(const PageAccess&)> watched(const Backend& backend) {
+    if (backend.carries_out_calls() || case_.is_long) return {};
+    return [this](const PageAccess& access) { rings_.access(access, cell_); };
+  }
   void on_fault(const Crash& fault);
   void play_turn();
   bool is_due(Clock::time_point now);
@@ -81,6 +88,7 @@ class Supervisor final : public PlayListener {
   bool ended_well();
   std::string describe_end() const;
   Cell judge();
+  void add_accesses(Cell& cell) const;
   void add_to_detail(Cell& cell) const;
 
   const Case& case_;

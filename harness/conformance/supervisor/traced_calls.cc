@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/types.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdint>
 
 #include "harness/conformance/supervisor/notified_calls.h"
@@ -15,6 +18,11 @@
 #include "harness/conformance/supervisor/tracee.h"
 
 namespace perfring::conformance {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+}  // namespace
 
 void TracedProcess::handle_notification() {
   seccomp_notif notified{};
@@ -72,6 +80,14 @@ void TracedProcess::traced_mmap(pid_t thread) {
         caller.call_mprotect(base + 4096, length - 4096, PROT_READ);
       }
       handler_.mapped(base);
+      // In the lowest page of the guard before the ring.
+      if (handler_.accessed &&
+          caller.call_mmap({reserved, kPage, PROT_READ | PROT_EXEC,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, kNoFile, 0}) == reserved &&
+          caller.write_call_instruction(reserved)) {
+        caller.call_mprotect(base, kPage, PROT_NONE);
+        watched_.push_back({base, reserved});
+      }
     }
     caller.return_from_call(mapped);
   }
@@ -79,9 +95,46 @@ void TracedProcess::traced_mmap(pid_t thread) {
   ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
 }
 
+// The instruction is tried with the page readable. If it faults again, it is a store.
+bool TracedProcess::handle_access(pid_t thread, const siginfo_t& fault) {
+  const auto address = reinterpret_cast<std::uintptr_t>(fault.si_addr);
+  const auto page = std::ranges::find_if(
+      watched_, [&](const WatchedPage& each) { return address - each.base < kPage; });
+  if (page == watched_.end()) return false;
+  const auto [base, gate] = *page;
+  PageAccess access{base, address - base};
+  SteppedTracee stepped{thread};
+  const auto allow = [&](int protection) {
+    return stepped.call_mprotect(gate, base, kPage, protection);
+  };
+  if (!allow(PROT_READ)) return false;
+  int ends_by = stepped.carry_out();
+  if (ends_by == SIGSEGV) {
+    access.moment = PageAccess::Moment::StoreDue;
+    handler_.accessed(access);
+    access.moment = PageAccess::Moment::StoreDone;
+    ends_by = allow(PROT_READ | PROT_WRITE) ? stepped.carry_out() : SIGSEGV;
+  }
+  // An instruction that faults elsewhere too does so again, with the page accessible.
+  if (ends_by == 0) {
+    allow(PROT_NONE);
+    handler_.accessed(access);
+  }
+  stepped.finish();
+  if (const auto status = stepped.end_status()) {
+    handle_end({thread, *status, {}});
+  } else {
+    ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
+  }
+  return true;
+}
 #else
 void TracedProcess::traced_mmap(pid_t thread) {
   ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
+}
+
+bool TracedProcess::handle_access(pid_t, const siginfo_t&) {
+  return false;
 }
 #endif
 

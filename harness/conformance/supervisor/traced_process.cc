@@ -35,11 +35,6 @@
 namespace perfring::conformance {
 namespace {
 
-bool is_fault(int signal) {
-  return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGFPE ||
-         signal == SIGILL;
-}
-
 // Like checked(), but for a call that a container may forbid.
 void check_allowed(long rc, const char* what) {
   if (rc >= 0) return;
@@ -242,6 +237,7 @@ void TracedProcess::handle_stop(pid_t thread, int status) {
   if (is_fault(number)) {
     siginfo_t info{};
     if (::ptrace(PTRACE_GETSIGINFO, thread, nullptr, &info) == 0) {
+      if (number == SIGSEGV && info.si_code > 0 && handle_access(thread, info)) return;
       const bool has_address = (number == SIGSEGV || number == SIGBUS) && info.si_code > 0;
       fault_ =
           Crash{number, has_address,

@@ -4,6 +4,7 @@
 // Runs a program, and answers its system calls on perf events and BPF maps.
 
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -32,6 +33,14 @@ struct Crash {
   std::vector<std::string> frames{};  // the called functions, innermost first; from gdb
 };
 
+// An access of the program to a ring's control page.
+struct PageAccess {
+  enum class Moment : std::uint8_t { ReadDone, StoreDue, StoreDone };
+  std::uint64_t base = 0;  // the ring's address in the program
+  std::uint64_t offset = 0;
+  Moment moment = Moment::ReadDone;
+};
+
 inline constexpr std::uint64_t kGuard = 2U << 20;  // bytes on each side of a ring
 
 class TracedProcess {
@@ -44,6 +53,10 @@ class TracedProcess {
     std::function<MapAnswer(const Tracee& caller, const MapCall&)> maps_ring;
     std::function<void(std::uint64_t base)> mapped;
     std::function<void(const Crash&)> faulted;
+    // If set, each access to a ring's control page stops the program for a call: after a read,
+    // before and after a store. Not seen: another thread's access at the same time, and that of a
+    // system call.
+    std::function<void(const PageAccess&)> accessed;
     bool is_kernel_owned = false;  // the kernel owns the ring, and protects its data itself
   };
 
@@ -93,8 +106,16 @@ class TracedProcess {
   void handle_notification();
   void handle_stop(pid_t thread, int status);
   void traced_mmap(pid_t thread);
+  // Returns false if the fault is not an access to a watched page.
+  bool handle_access(pid_t thread, const siginfo_t& fault);
   // Returns true if the thread is no longer traced.
   bool explain(pid_t thread, Crash& fault);
+
+  // A control page without any permission, and an instruction that makes a system call.
+  struct WatchedPage {
+    std::uint64_t base = 0;
+    std::uint64_t gate = 0;
+  };
 
   Handler handler_;
   const Descendants descendants_;
@@ -107,6 +128,7 @@ class TracedProcess {
   int ended_by_ = 0;  // the signal that would have ended it if explain() had not killed it
   double cpu_seconds_ = 0;
   std::optional<Crash> fault_;
+  std::vector<WatchedPage> watched_;
   bool is_set_uid_ = false;
 };
 

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 #include "harness/conformance/supervisor/notified_calls.h"
@@ -24,6 +26,11 @@ bool has_signal(pid_t thread, int signal, std::string_view field) {
 }
 
 }  // namespace
+
+bool is_fault(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGFPE ||
+         signal == SIGILL;
+}
 
 std::string status_of(pid_t thread, std::string_view field) {
   std::ifstream status{fmt::format("/proc/{}/status", thread)};
@@ -71,32 +78,42 @@ namespace {
 constexpr std::uint64_t kCompatSegment = 0x23;  // __USER32_CS, arch/x86/include/asm/segment.h
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
+constexpr Abi kX8664{9,
+                     10,
+                     {&user_regs_struct::rdi, &user_regs_struct::rsi, &user_regs_struct::rdx,
+                      &user_regs_struct::r10, &user_regs_struct::r8, &user_regs_struct::r9},
+                     {0x0f, 0x05}};  // syscall
+constexpr Abi kI386{192,
+                    125,
+                    {&user_regs_struct::rbx, &user_regs_struct::rcx, &user_regs_struct::rdx,
+                     &user_regs_struct::rsi, &user_regs_struct::rdi, &user_regs_struct::rbp},
+                    {0xcd, 0x80}};  // int $0x80
+
+void send_again(pid_t thread, const std::vector<int>& signals) {
+  if (signals.empty()) return;
+  const pid_t process = process_of(thread);
+  for (const int signal : signals) static_cast<void>(os::signal_tracee(process, thread, signal));
+}
+
 }  // namespace
 
-const StoppedTracee::Abi StoppedTracee::kX8664{
-    9,
-    10,
-    {&user_regs_struct::rdi, &user_regs_struct::rsi, &user_regs_struct::rdx, &user_regs_struct::r10,
-     &user_regs_struct::r8, &user_regs_struct::r9}};
-const StoppedTracee::Abi StoppedTracee::kI386{
-    192,
-    125,
-    {&user_regs_struct::rbx, &user_regs_struct::rcx, &user_regs_struct::rdx, &user_regs_struct::rsi,
-     &user_regs_struct::rdi, &user_regs_struct::rbp}};
+const Abi& abi_of(const user_regs_struct& registers) {
+  return registers.cs == kCompatSegment ? kI386 : kX8664;
+}
 
-StoppedTracee::StoppedTracee(pid_t thread) : thread_{thread}, abi_{kX8664} {
+StoppedTracee::StoppedTracee(pid_t thread) : thread_{thread} {
   valid_ = get();
   original_ = now_;
-  if (original_.cs == kCompatSegment) abi_ = kI386;
+  abi_ = &abi_of(original_);
 }
 
 std::uint64_t StoppedTracee::call_mmap(const std::array<std::uint64_t, 6>& arguments) {
-  return call(abi_.mmap, arguments);
+  return call(abi_->mmap, arguments);
 }
 
 std::uint64_t StoppedTracee::call_mprotect(std::uint64_t address, std::uint64_t length,
                                            int protection) {
-  return call(abi_.mprotect, {address, length, static_cast<std::uint64_t>(protection), 0, 0, 0});
+  return call(abi_->mprotect, {address, length, static_cast<std::uint64_t>(protection), 0, 0, 0});
 }
 
 // The stop at the call's entry, and the filter's if there is one, precede the stop at its exit.
@@ -105,7 +122,7 @@ std::uint64_t StoppedTracee::call(std::uint64_t number,
                                   const std::array<std::uint64_t, 6>& arguments) {
   if (has_run_one_) now_.rip -= 2;
   now_.orig_rax = now_.rax = number;
-  for (std::size_t i = 0; i < arguments.size(); ++i) now_.*abi_.arguments[i] = arguments[i];
+  for (std::size_t i = 0; i < arguments.size(); ++i) now_.*abi_->arguments[i] = arguments[i];
   valid_ = valid_ && ::ptrace(PTRACE_SETREGS, thread_, nullptr, &now_) == 0;
   for (int stops = 0; valid_ && stops < (has_run_one_ ? 3 : 1); ++stops) {
     valid_ = run() && get();
@@ -113,6 +130,12 @@ std::uint64_t StoppedTracee::call(std::uint64_t number,
   }
   has_run_one_ = true;
   return now_.rax;
+}
+
+bool StoppedTracee::write_call_instruction(std::uint64_t address) {
+  long word = 0;
+  std::memcpy(&word, abi_->instruction.data(), abi_->instruction.size());
+  return ::ptrace(PTRACE_POKEDATA, thread_, reinterpret_cast<void*>(address), word) == 0;
 }
 
 void StoppedTracee::return_from_call(std::uint64_t value) {
@@ -123,10 +146,7 @@ void StoppedTracee::return_from_call(std::uint64_t value) {
   now_.rax = value;
   now_.orig_rax = kNone;  // nothing to restart
   ::ptrace(PTRACE_SETREGS, thread_, nullptr, &now_);
-  const pid_t process = process_of(thread_);
-  for (const int signal : signals_) {
-    static_cast<void>(os::signal_tracee(process, thread_, signal));
-  }
+  send_again(thread_, signals_);
 }
 
 bool StoppedTracee::get() {
@@ -145,6 +165,58 @@ bool StoppedTracee::run() {
     if (WSTOPSIG(*status) == kSyscallStop || event == PTRACE_EVENT_SECCOMP) return true;
     if (event == 0) signals_.push_back(WSTOPSIG(*status));
   }
+}
+
+SteppedTracee::SteppedTracee(pid_t thread) : thread_{thread} {
+  ::ptrace(PTRACE_GETREGS, thread_, nullptr, &own_);
+}
+
+bool SteppedTracee::set(const user_regs_struct& registers) {
+  return !end_ && ::ptrace(PTRACE_SETREGS, thread_, nullptr, &registers) == 0;
+}
+
+bool SteppedTracee::call_mprotect(std::uint64_t gate, std::uint64_t address, std::uint64_t length,
+                                  int protection) {
+  const Abi& abi = abi_of(own_);
+  user_regs_struct call = own_;
+  call.rip = gate;
+  call.rax = abi.mprotect;
+  call.orig_rax = kNone;
+  call.*abi.arguments[0] = address;
+  call.*abi.arguments[1] = length;
+  call.*abi.arguments[2] = static_cast<std::uint64_t>(protection);
+  if (!set(call) || step() != 0 || ::ptrace(PTRACE_GETREGS, thread_, nullptr, &call) != 0) {
+    return false;
+  }
+  return set(own_) && call.rax == 0;
+}
+
+int SteppedTracee::carry_out() {
+  const int fault = step();
+  if (!end_) ::ptrace(PTRACE_GETREGS, thread_, nullptr, &own_);
+  return fault;
+}
+
+// Signals that arrive meanwhile are sent again at the end; those of a fault are the instruction's.
+int SteppedTracee::step() {
+  for (;;) {
+    if (::ptrace(PTRACE_SINGLESTEP, thread_, nullptr, 0L) != 0) return SIGKILL;
+    const auto status = os::wait_tracee(thread_);
+    if (status && !WIFSTOPPED(*status)) end_ = *status;
+    if (!status || end_) return SIGKILL;
+    if (*status >> 16 != 0) continue;
+    const int signal = WSTOPSIG(*status);
+    siginfo_t info{};
+    const bool is_of_kernel =
+        ::ptrace(PTRACE_GETSIGINFO, thread_, nullptr, &info) == 0 && info.si_code > 0;
+    if (signal == SIGTRAP && is_of_kernel) return 0;
+    if (is_fault(signal) && is_of_kernel) return signal;
+    signals_.push_back(signal);
+  }
+}
+
+void SteppedTracee::finish() {
+  if (!end_) send_again(thread_, signals_);
 }
 
 void interrupt_poll(pid_t thread) {

@@ -23,6 +23,8 @@
 
 namespace perfring::conformance {
 
+// Whether the signal is one by which a program crashes.
+bool is_fault(int signal);
 // Returns the field of this name ("State:") in /proc/THREAD/status; "" if the thread has ended.
 std::string status_of(pid_t thread, std::string_view field);
 // Returns the thread's process, or 0.
@@ -54,6 +56,17 @@ class Tracee {
 inline constexpr int kSyscallStop = SIGTRAP | 0x80;  // of PTRACE_O_TRACESYSGOOD
 
 #ifdef __x86_64__
+// How an architecture makes system calls. Each uses an instruction of two bytes.
+struct Abi {
+  using Register = decltype(user_regs_struct::rax) user_regs_struct::*;
+  std::uint64_t mmap;
+  std::uint64_t mprotect;
+  std::array<Register, 6> arguments;
+  std::array<unsigned char, 2> instruction;
+};
+// Returns that of the program that has these registers: x86-64's or i386's.
+const Abi& abi_of(const user_regs_struct& registers);
+
 // A thread that is stopped at the entry of a system call, and makes other calls in its place.
 class StoppedTracee {
  public:
@@ -63,36 +76,54 @@ class StoppedTracee {
   // Returns the status if the thread ended in one of its calls. Its id may be another thread's by
   // now.
   std::optional<int> end_status() const { return end_; }
-  std::uint64_t argument(std::size_t index) const { return original_.*abi_.arguments[index]; }
+  std::uint64_t argument(std::size_t index) const { return original_.*abi_->arguments[index]; }
 
   // Make a call, and return what it returns.
   std::uint64_t call_mmap(const std::array<std::uint64_t, 6>& arguments);
   std::uint64_t call_mprotect(std::uint64_t address, std::uint64_t length, int protection);
+  // Writes a system call instruction to the address, whatever the page's protection.
+  bool write_call_instruction(std::uint64_t address);
   // Makes the call that the thread asked for return `value`.
   void return_from_call(std::uint64_t value);
 
  private:
-  using Register = decltype(user_regs_struct::rax) user_regs_struct::*;
-  // How an architecture makes system calls. Each uses an instruction of two bytes.
-  struct Abi {
-    std::uint64_t mmap;
-    std::uint64_t mprotect;
-    std::array<Register, 6> arguments;
-  };
-  static const Abi kX8664, kI386;
-
   std::uint64_t call(std::uint64_t number, const std::array<std::uint64_t, 6>& arguments);
   bool get();
   bool run();
 
   pid_t thread_;
-  Abi abi_;
+  const Abi* abi_;
   std::vector<int> signals_;
   std::optional<int> end_;
   user_regs_struct original_{};
   user_regs_struct now_{};
   bool valid_ = false;
   bool has_run_one_ = false;
+};
+
+// A thread that is stopped in front of an instruction. It makes system calls by another instruction
+// (`gate`), and carries out its own one.
+class SteppedTracee {
+ public:
+  explicit SteppedTracee(pid_t thread);
+
+  // Makes the call, and returns whether it succeeded.
+  bool call_mprotect(std::uint64_t gate, std::uint64_t address, std::uint64_t length,
+                     int protection);
+  // Carries out the thread's instruction. Returns 0, or the signal of the fault that it ended in.
+  int carry_out();
+  // Sends the signals that arrived meanwhile again. To be called before the thread goes on.
+  void finish();
+  std::optional<int> end_status() const { return end_; }
+
+ private:
+  bool set(const user_regs_struct& registers);
+  int step();
+
+  pid_t thread_;
+  std::vector<int> signals_;
+  std::optional<int> end_;
+  user_regs_struct own_{};
 };
 
 #endif
