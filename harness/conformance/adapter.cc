@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,9 +23,12 @@
 #include "harness/conformance/cases/vector.h"
 #include "harness/conformance/subjects.h"
 #include "harness/conformance/supervisor/descendants.h"
+#include "harness/conformance/supervisor/traced_process.h"
+#include "harness/conformance/watched_adapter.h"
 #include "harness/program/child_process.h"
 #include "harness/program/console.h"
 #include "harness/program/numbers.h"
+#include "harness/program/sanitizers.h"
 
 namespace perfring::conformance {
 namespace {
@@ -69,17 +75,55 @@ double cpu_seconds_of_children() {
   return cpu_seconds_of(used);
 }
 
-OneRun run_once(const std::string& command, const RingImage& image, const Case& of,
-                const ProcessLimits& limits) {
+std::vector<std::string> words_of(const std::string& command, const RingImage& image,
+                                  const Case& of) {
+  return {"/bin/sh",
+          "-c",
+          "exec " + command + " \"$@\"",
+          "sh",
+          fmt::format("/proc/{}/fd/{}", ::getpid(), image.fd()),
+          std::to_string(of.settings.pages),
+          std::to_string(of.settings.sample_type)};
+}
+
+// Starts the adapter watched, or returns nullptr if this system allows no tracing.
+std::unique_ptr<WatchedAdapter> start_watched(const std::string& command, RingImage& image,
+                                              const std::vector<Early>& early, const Case& of,
+                                              const ProcessLimits& limits, Cell& cell) {
+  static bool is_allowed = !kSanitized;  // a sanitizer has faults and calls of its own
+  if (!is_allowed) return nullptr;
+  try {
+    return std::make_unique<WatchedAdapter>(words_of(command, image, of), image, early,
+                                            of.is_plain(), limits, cell);
+  } catch (const CannotRun&) {
+    is_allowed = false;
+    return nullptr;
+  }
+}
+
+OneRun run_watched(TracedProcess& process, const ProcessLimits& limits) {
+  const auto begin = std::chrono::steady_clock::now();
+  const double before = cpu_seconds_of_children();
+  OneRun run;
+  while (process.step()) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    run.late = took.count() > limits.seconds;
+    if (run.late || (limits.stop != nullptr && *limits.stop)) process.signal(SIGKILL);
+  }
+  const int status = process.status();
+  run.ended = {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), process.out(),
+               process.err()};
+  run.cpu_seconds = cpu_seconds_of_children() - before;
+  return run;
+}
+
+OneRun run_unwatched(const std::string& command, const RingImage& image, const Case& of,
+                     const ProcessLimits& limits) {
   const auto begin = std::chrono::steady_clock::now();
   const double before = cpu_seconds_of_children();
   const Descendants descendants;
   const pid_t parent = ::getpid();
-  ChildProcess child{{"/bin/sh", "-c", "exec " + command + " \"$@\"", "sh",
-                      fmt::format("/proc/{}/fd/{}", parent, image.fd()),
-                      std::to_string(of.settings.pages), std::to_string(of.settings.sample_type)},
-                     "\n",
-                     [&] {
+  ChildProcess child{words_of(command, image, of), "\n", [&] {
                        ::setsid();
                        confine(limits);
                        if (::getppid() != parent) ::_exit(1);  // the parent ended before confine()
@@ -150,15 +194,44 @@ std::string why_no_line(const std::string& line) {
   return "a line that is not in the protocol: '" + line + "': print other text to stderr";
 }
 
-// Runs one turn. Returns false if further turns cannot show more.
+// One CPU's ring, and what its turns so far had to deliver.
+struct AdaptersRing {
+  RingImage image;
+  std::vector<Event> so_far{};
+  std::size_t delivered_early = 0;  // of the next turn's events
+};
+
+// Runs one turn. `next` is the CPU's next one, nullptr if there is none. Returns false if further
+// turns cannot show more.
 bool adapters_turn(const std::string& command, const Vector& vector, const Turn& turn,
-                   RingImage& image, std::vector<Event>& so_far, const ProcessLimits& limits,
-                   Cell& cell) {
+                   const Turn* next, AdaptersRing& ring, const ProcessLimits& limits, Cell& cell) {
+  static const std::vector<Early> kNone;
+  RingImage& image = ring.image;
   image.apply(turn);
   const std::uint64_t before = image.page().data_tail;
-  const std::uint64_t head = image.page().data_head;
-  const OneRun run = run_once(command, image, *vector.of, limits);
-  if (!ended_well(command, run, limits, cell)) return false;
+  std::uint64_t head = image.page().data_head;
+  auto expected = std::vector<Event>(
+      turn.expected.begin() + static_cast<std::ptrdiff_t>(std::exchange(ring.delivered_early, 0)),
+      turn.expected.end());
+  const bool was_right = !is_failure(cell.outcome);
+  const auto watched = start_watched(command, image, next == nullptr ? kNone : next->early,
+                                     *vector.of, limits, cell);
+  const OneRun run = watched != nullptr ? run_watched(watched->process(), limits)
+                                        : run_unwatched(command, image, *vector.of, limits);
+  cell.is_watched = watched != nullptr && watched->has_mapped();
+  const auto explain = [&](std::span<const Event> delivered, bool died) {
+    if (watched == nullptr || !vector.of->is_plain() || !is_failure(cell.outcome)) return;
+    if (const std::string why = watched->explain(delivered, died); !why.empty()) {
+      cell.detail += "; " + why;
+    }
+  };
+  if (!ended_well(command, run, limits, cell)) return explain({}, true), false;
+  if (const Early* const early = watched != nullptr ? watched->consumed() : nullptr) {
+    head = early->head;
+    ring.delivered_early = early->events;
+    expected.insert(expected.end(), next->expected.begin(),
+                    next->expected.begin() + static_cast<std::ptrdiff_t>(early->events));
+  }
   const auto printed = parse_printed(run.ended.out);
   if (!printed || !printed->ends_with_tail) {
     cell.worsen(CaseOutcome::NotRun,
@@ -169,8 +242,9 @@ bool adapters_turn(const std::string& command, const Vector& vector, const Turn&
     cell.worsen(CaseOutcome::Garbage, fmt::format("it printed tail {}, but the ring has {}",
                                                   *printed->tail, image.page().data_tail));
   }
-  judge_turn(*vector.of, so_far, turn.expected, printed->events, cell);
+  judge_turn(*vector.of, ring.so_far, expected, printed->events, cell);
   judge_tail(*vector.of, {before, head, image.page().data_tail}, cell);
+  if (was_right) explain(printed->events, false);
   return true;
 }
 
@@ -178,13 +252,19 @@ bool adapters_turn(const std::string& command, const Vector& vector, const Turn&
 
 Cell run_adapter(const std::string& command, const Vector& vector, const ProcessLimits& limits) {
   Cell cell;
-  std::vector<RingImage> images = images_of(vector);
-  std::vector<std::vector<Event>> so_far(images.size());
-  const auto turn = [&](const Turn& each) {
-    return adapters_turn(command, vector, each, images[each.cpu], so_far[each.cpu], limits, cell);
+  std::vector<AdaptersRing> rings;
+  for (RingImage& image : images_of(vector)) rings.push_back({std::move(image)});
+  const auto turn = [&](const Turn& each, const Turn* next) {
+    return adapters_turn(command, vector, each, next, rings[each.cpu], limits, cell);
   };
-  if (!std::ranges::all_of(vector.turns, turn) || cell.outcome != CaseOutcome::Right) return cell;
-  static_cast<void>(std::ranges::all_of(vector.once_more(), turn));
+  for (auto each = vector.turns.begin(); each != vector.turns.end(); ++each) {
+    const auto next = std::find_if(each + 1, vector.turns.end(),
+                                   [&](const Turn& other) { return other.cpu == each->cpu; });
+    if (!turn(*each, next == vector.turns.end() ? nullptr : &*next)) return cell;
+  }
+  if (cell.outcome != CaseOutcome::Right) return cell;
+  static_cast<void>(std::ranges::all_of(vector.once_more(),
+                                        [&](const Turn& each) { return turn(each, nullptr); }));
   return cell;
 }
 

@@ -227,7 +227,8 @@ int run_command(const ConformOptions& options) {
   try {
     ConformReport report = run_all(*cases, *known, run);
     report.subject = subject;
-    report.is_watched = !options.command.empty() && !options.live;
+    report.is_watched =
+        std::ranges::any_of(report.rows, [](const ConformRow& row) { return row.cell.is_watched; });
     return give_report(report, options);
   } catch (const conformance::CannotRun& error) {
     return fail(error.what());

@@ -178,6 +178,39 @@ TEST_F(ConformMisbehaviourTest, EachWrongAccessOfADrainIsNamed) {
   }
 }
 
+// The same bugs in the adapter in C.
+TEST_F(ConformMisbehaviourTest, EachWrongAccessOfAnAdapterIsNamed) {
+  const std::string source = contents(file_of("ADAPTERS", "adapter.c"));
+  const std::string store = "  __atomic_store_n(&control->data_tail, end, __ATOMIC_RELEASE);\n";
+  struct Way {
+    std::string what, by, of, outcome, access;
+  };
+  const std::vector<Way> ways{
+      {store,
+       "  const __u64 last = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);\n"
+       "  __atomic_store_n(&control->data_tail, last, __ATOMIC_RELEASE);\n"
+       "  if (last != end) return printf(\"tail %llu\\n\", last), 0;\n",
+       "during-read", "loses", "data_head was read as 32, 80"},
+      {"  while (left != 0) {\n", store + "  while (left != 0) {\n", "three-sizes", "garbage",
+       "data_tail was moved to 160 while its records were still being read"},
+      {"    struct perf_event_header header;\n",
+       "    struct perf_event_header header;\n"
+       "    __atomic_store_n(&control->data_tail, tail + 8, __ATOMIC_RELEASE);\n",
+       "three-sizes", "garbage", "data_tail was moved to 8 while its records"},
+      {store, "  control->data_head = head + 8;\n" + store, "one-record", "garbage",
+       "it stored 0x28 to data_head, which was 0x20"},
+  };
+  for (const auto& [what, by, of, outcome, access] : ways) {
+    std::string changed = source;
+    ASSERT_NE(changed.find(what), std::string::npos) << what;
+    changed.replace(changed.find(what), what.size(), by);
+    const std::string program = compiled("cc -O1 -o", temporary("changed.c", changed));
+    const ProcessResult ended = run({"conform", "--only", of, "--adapter", program});
+    EXPECT_EQ(ended.exit_code, 1) << by;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr(" " + outcome + ": "), HasSubstr(access))) << by;
+  }
+}
+
 // A reader that is right is right at each place, and hears that this was looked for.
 TEST_F(ConformMisbehaviourTest, WritesDuringADrainAreDelivered) {
   const std::string program = compiled("cc -static -o", file_of("ADAPTERS", "misbehaving.c"));

@@ -125,10 +125,8 @@ constexpr const char* kNotCheckedAtAll =
     "what a processor or a compiler reorders (a missing fence, a torn read)";
 constexpr const char* kNotCheckedUnwatched =
     "what a processor or a compiler reorders; a write during a drain, which exposes a data_head "
-    "that "
-    "is read twice, and a data_tail that is moved before its records are read (only a program "
-    "whose "
-    "accesses are watched gets one: an x86-64 or i386 program without --adapter or --live)";
+    "that is read twice, and a data_tail that is moved before its records are read (only a program "
+    "whose accesses are watched gets one: an x86-64 or i386 program, without --live)";
 
 // A run whose subject's accesses to data_head and data_tail were watched looked for more.
 const char* not_looked_for(const ConformReport& report) {

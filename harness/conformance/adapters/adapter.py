@@ -47,7 +47,8 @@ def main(path, pages, sample_type):
             print("error type", kind)
         tail += length
         left -= length
-    struct.pack_into("Q", ring, TAIL, end)
+    # In one store. struct.pack_into() writes zeros first, which the kernel may read.
+    ring[TAIL : TAIL + 8] = struct.pack("Q", end)
     print("tail", end)
 
 

@@ -198,6 +198,7 @@ Done Reader::during(std::string_view place) {
   if (std::ranges::none_of(now().parts, is_drain)) {
     return std::unexpected("'during' follows the drain that it is about");
   }
+  if (now().cpus > 1) return wrong(place);  // ambiguous: which CPU's drain?
   return part(During{found->second});
 }
 

@@ -43,6 +43,7 @@ struct Cell {
   std::string detail{};                  // the first thing that was wrong, or why it was not run
   bool unsupported = false;              // not run for a reason that the subject cannot change
   bool of_any_case = false;              // not run for a reason unrelated to the case
+  bool is_watched = false;               // its accesses to the control page were
   std::vector<std::string> backtrace{};  // of a crash: the called functions, innermost first
 
   void worsen(CaseOutcome to, std::string why);

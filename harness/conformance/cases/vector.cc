@@ -91,11 +91,30 @@ Json to_json(const Vector& vector) {
 
 std::vector<Turn> Vector::once_more() const {
   std::map<std::size_t, Turn> last;
-  for (const Turn& turn : turns) last[turn.cpu] = Turn{turn.cpu, turn.head, {}, {}};
+  for (const Turn& turn : turns) last[turn.cpu] = Turn{turn.cpu, turn.head, {}, {}, {}};
   std::vector<Turn> more;
   for (const auto& [cpu, turn] : last) more.push_back(turn);
   return more;
 }
+
+namespace {
+
+// Plays what is written of the next turn during the drain before it, in a case of one CPU.
+std::vector<Early> early_parts(CaseProducer& producer, rig::SimulatedRing& ring,
+                               std::span<const std::byte> before) {
+  using Place = During::Place;
+  std::vector<Early> early;
+  const auto plays = [&](Place place) {
+    if (!producer.play_during(place)) return false;
+    early.push_back({place, ring.page().data_head, writes_between(before, ring.data()),
+                     producer.events_by_ledger(0).size()});
+    return true;
+  };
+  while (plays(Place::HeadRead) || plays(Place::TailStore) || plays(Place::TailStored)) continue;
+  return early;
+}
+
+}  // namespace
 
 Vector vector_of(const Case& one) {
   const CaseRings own{one};
@@ -103,18 +122,21 @@ Vector vector_of(const Case& one) {
   CaseProducer producer{one, own};
   Vector vector{&one, {}};
   std::vector<std::vector<std::byte>> before(rings.size());
+  std::vector<Early> early;
   while (producer.play_turn()) {
     for (std::size_t cpu = 0; cpu < rings.size(); ++cpu) {
       rig::SimulatedRing* const ring = rings[cpu];
       if (ring == nullptr) continue;
       perf_event_mmap_page& page = ring->page();
       before[cpu].resize(ring->data().size());
-      vector.turns.push_back(
-          {cpu, page.data_head, writes_between(before[cpu], ring->data()), producer.expected(cpu)});
+      vector.turns.push_back({cpu, page.data_head, writes_between(before[cpu], ring->data()),
+                              producer.expected(cpu), std::move(early)});
       before[cpu].assign(ring->data().begin(), ring->data().end());
       // A consumer's own position has 64 bits; a kernel's may have 32 (K47).
       page.data_tail += static_cast<std::uint32_t>(page.data_head - page.data_tail);
     }
+    early.clear();
+    if (one.cpus == 1) early = early_parts(producer, *rings[0], before[0]);
   }
   return vector;
 }
@@ -158,6 +180,7 @@ std::string to_text(std::span<const std::byte> bytes) {
 
 RingImage::RingImage(const Vector& vector)
     : memory_{static_cast<std::size_t>(vector.of->settings.pages)} {
+  written_.assign(data().begin(), data().end());
   page().data_offset = 4096;
   page().data_size = data().size();
   const std::uint64_t start = vector.of->settings.start;
@@ -173,10 +196,25 @@ std::vector<RingImage> images_of(const Vector& vector) {
 }
 
 void RingImage::apply(const Turn& turn) {
-  for (const Write& write : turn.writes) {
-    std::ranges::copy(write.bytes, data().begin() + static_cast<std::ptrdiff_t>(write.at));
+  std::ranges::copy(written_, data().begin());
+  write(turn.writes, turn.head);
+}
+
+void RingImage::apply(const Early& early) {
+  write(early.writes, early.head);
+}
+
+bool RingImage::has_room_for(const Early& early) const {
+  return static_cast<std::uint32_t>(early.head - page().data_tail) <= data().size();
+}
+
+void RingImage::write(const std::vector<Write>& writes, std::uint64_t head) {
+  for (const Write& each : writes) {
+    const auto at = static_cast<std::ptrdiff_t>(each.at);
+    std::ranges::copy(each.bytes, data().begin() + at);
+    std::ranges::copy(each.bytes, written_.begin() + at);
   }
-  page().data_head = turn.head;
+  __atomic_store_n(&page().data_head, head, __ATOMIC_RELEASE);
 }
 
 namespace {

@@ -24,12 +24,22 @@ struct Write {
   std::vector<std::byte> bytes;
 };
 
+// What the producer has written of a turn when the consumer comes past a place of the drain before
+// it. Includes what earlier places have.
+struct Early {
+  During::Place place = During::Place::HeadRead;
+  std::uint64_t head = 0;
+  std::vector<Write> writes;
+  std::size_t events = 0;  // the turn's first ones
+};
+
 // A turn on one CPU's ring. With several CPUs, each has its own turns and ring.
 struct Turn {
   std::size_t cpu = 0;
   std::uint64_t head = 0;
   std::vector<Write> writes;
   std::vector<Event> expected;
+  std::vector<Early> early{};
 };
 
 struct Vector {
@@ -53,7 +63,11 @@ std::string to_text(std::span<const std::byte> bytes);
 class RingImage {
  public:
   explicit RingImage(const Vector& vector);
+  // Writes a turn. Bytes that were overwritten when they were released have their values again.
   void apply(const Turn& turn);
+  void apply(const Early& early);
+  // Returns true if there is room for it.
+  bool has_room_for(const Early& early) const;
 
   int fd() const { return memory_.fd(); }
   perf_event_mmap_page& page() const {
@@ -62,7 +76,10 @@ class RingImage {
   std::span<std::byte> data() const { return memory_.bytes().subspan(4096); }
 
  private:
+  void write(const std::vector<Write>& writes, std::uint64_t head);
+
   kernel::RingMemory memory_;
+  std::vector<std::byte> written_;  // the data as the producer wrote it
 };
 
 // Returns an image for each CPU of the case, including absent ones.

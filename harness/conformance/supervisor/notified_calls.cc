@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 #include <linux/audit.h>
 #include <seccomp.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "harness/conformance/cases/judge.h"
 #include "harness/program/checked.h"
@@ -102,21 +102,33 @@ class Filter {
 
 }  // namespace
 
+// Resolves the numbers once: libseccomp's names of numbers are allocated, and a failed allocation
+// looks like an unknown call.
 NotifiedCall notified_call(const seccomp_data& call) {
-  const auto name = call.arch == AUDIT_ARCH_I386 ? &Name::i386 : &Name::x86_64;
-  const std::unique_ptr<char, decltype(&::free)> its{
-      seccomp_syscall_resolve_num_arch(call.arch, call.nr), &::free};
-  for (const Name& each : kNames) {
-    if (its != nullptr && std::string_view{each.*name} == its.get()) return each.call;
-  }
-  return NotifiedCall::None;
+  using Numbers = std::array<int, kNames.size()>;
+  const auto resolve = [](std::uint32_t arch, const char* Name::* name) {
+    Numbers numbers;
+    std::ranges::transform(kNames, numbers.begin(), [&](const Name& each) {
+      return seccomp_syscall_resolve_name_arch(arch, each.*name);
+    });
+    return numbers;
+  };
+  static const Numbers x86_64 = resolve(SCMP_ARCH_X86_64, &Name::x86_64);
+  static const Numbers i386 = resolve(SCMP_ARCH_X86, &Name::i386);
+  const Numbers& numbers = call.arch == AUDIT_ARCH_I386 ? i386 : x86_64;
+  const auto found = std::ranges::find(numbers, call.nr);
+  if (call.nr < 0 || found == numbers.end()) return NotifiedCall::None;
+  return kNames[static_cast<std::size_t>(found - numbers.begin())].call;
 }
 
 std::vector<sock_filter> filter_of_subjects() {
   seccomp_api_set(5);  // do not ask this machine's kernel: it answers when the filter is installed
-  Filter filter{SCMP_ARCH_X86_64, &Name::x86_64, "mmap"};
-  filter.merge({SCMP_ARCH_X86, &Name::i386, "mmap2"});
-  return filter.program();
+  static const std::vector<sock_filter> program = [] {
+    Filter filter{SCMP_ARCH_X86_64, &Name::x86_64, "mmap"};
+    filter.merge({SCMP_ARCH_X86, &Name::i386, "mmap2"});
+    return filter.program();
+  }();
+  return program;
 }
 
 }  // namespace perfring::conformance

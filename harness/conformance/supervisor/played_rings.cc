@@ -280,9 +280,7 @@ void PlayedRings::access(const PageAccess& access, Cell& cell) {
     if (page.data_head != now.head) ring->accesses.store_head(now.head, page.data_head, cell);
     if (now.after != now.before && case_.is_plain()) {
       ring->accesses.store_tail(*producer_, ring->cpu, now, cell);
-      if (now.moved() <= now.published()) {
-        overwrite_released(ring->event->memory().subspan(4096), now);
-      }
+      overwrite_released(ring->event->memory().subspan(4096), now);
     }
     if (is_tail) producer_->play_during(Place::TailStored);
   }

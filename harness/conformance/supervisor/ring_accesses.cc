@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::byte kReleased{0xa0};  // payload_of() fills with 0xa1 and more, and with text
 
-// Whether the event was read from bytes that had been released: it has them, or is an error.
-bool is_of_released_bytes(const Event& event) {
-  constexpr std::array kSome{kReleased, kReleased, kReleased, kReleased};
-  return event.kind == Wanted::Kind::Bad || !std::ranges::search(event.payload, kSome).empty();
-}
-
 // Whether the position is in [from, to), by the low 32 bits.
 bool is_in(std::uint64_t position, std::uint64_t from, std::uint64_t to) {
   return static_cast<std::uint32_t>(position - from) < static_cast<std::uint32_t>(to - from);
@@ -26,14 +20,18 @@ bool is_in(std::uint64_t position, std::uint64_t from, std::uint64_t to) {
 
 }  // namespace
 
+bool is_of_released_bytes(const Event& event) {
+  constexpr std::array kSome{kReleased, kReleased, kReleased, kReleased};
+  return event.kind == Wanted::Kind::Bad || !std::ranges::search(event.payload, kSome).empty();
+}
+
 void RingAccesses::note(CaseOutcome outcome, const std::string& what, Cell& cell) {
   if (wrong_.empty()) wrong_ = what;
   cell.worsen(outcome, what);
 }
 
 void RingAccesses::store_head(std::uint64_t from, std::uint64_t to, Cell& cell) {
-  note(CaseOutcome::Garbage, fmt::format("it stored {:#x} to data_head, which was {:#x}", to, from),
-       cell);
+  note(CaseOutcome::Garbage, stored_to_head(from, to), cell);
 }
 
 void RingAccesses::store_tail(const CaseProducer& producer, std::size_t cpu, const Tails& tails,
@@ -74,8 +72,13 @@ std::string RingAccesses::explain(const CaseProducer& producer, std::size_t cpu,
   return text;
 }
 
+std::string stored_to_head(std::uint64_t from, std::uint64_t to) {
+  return fmt::format("it stored {:#x} to data_head, which was {:#x}", to, from);
+}
+
 void overwrite_released(std::span<std::byte> data, const Tails& tails) {
-  const std::uint64_t length = std::min<std::uint64_t>(tails.moved(), data.size());
+  if (tails.moved() > tails.published() || tails.published() > data.size()) return;
+  const std::uint64_t length = tails.moved();
   for (std::uint64_t i = 0; i < length; ++i) {
     data[static_cast<std::size_t>((tails.before + i) % data.size())] = kReleased;
   }

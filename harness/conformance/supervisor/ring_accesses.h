@@ -41,7 +41,14 @@ class RingAccesses {
   std::vector<Store> stores_;
 };
 
+// Whether the event was read from bytes that had been released: it has them, or is an error.
+bool is_of_released_bytes(const Event& event);
+
+// Describes a store to data_head, which only the kernel makes.
+std::string stored_to_head(std::uint64_t from, std::uint64_t to);
+
 // Overwrites the released bytes, as the kernel may at once: with bytes that no producer writes.
+// Does nothing if data_tail went backwards, or beyond data_head.
 void overwrite_released(std::span<std::byte> data, const Tails& tails);
 
 }  // namespace perfring::conformance

@@ -102,6 +102,7 @@ Cell Supervisor::run() {
     calls_.wait.end_polls();
   }
   Cell cell = judge();
+  cell.is_watched = is_watched_;
   add_to_detail(cell);
   return cell;
 }

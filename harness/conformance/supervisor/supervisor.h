@@ -77,7 +77,8 @@ class Supervisor final : public PlayListener {
 
   // A long case would take hours.
   std::function<void(const PageAccess&)> watched(const Backend& backend) {
-    if (backend.carries_out_calls() || case_.is_long) return {};
+    is_watched_ = !backend.carries_out_calls() && !case_.is_long;
+    if (!is_watched_) return {};
     return [this](const PageAccess& access) { rings_.access(access, cell_); };
   }
   void on_fault(const Crash& fault);
@@ -98,6 +99,7 @@ class Supervisor final : public PlayListener {
   Cell cell_;
   std::string out_of_bounds_;  // the first access
   Phase phase_ = Phase::Opening;
+  bool is_watched_ = false;
   std::uint64_t waits_ = 0;
   std::uint64_t waits_without_turn_ = 0;
   int sigints_ = 0;

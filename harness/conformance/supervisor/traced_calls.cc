@@ -21,6 +21,8 @@ namespace perfring::conformance {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kAccessesMax = 4096;  // that are watched, of a page
+constexpr std::uint64_t kNoFile = ~std::uint64_t{0};
 
 }  // namespace
 
@@ -54,42 +56,50 @@ bool TracedProcess::is_waiting(std::uint64_t id) const {
 }
 
 #ifdef __x86_64__
-// Three calls replace the mmap: a reservation with room for guards, the ring in its middle, and an
-// mprotect that makes the data read-only, as the kernel's own is (K5).
+// Returns the address at which the ring is mapped, between guards. A mapping at an address that the
+// program chooses has none.
+std::uint64_t TracedProcess::map_between_guards(StoppedTracee& caller, const MapCall& call) {
+  std::uint64_t base = caller.argument(0);
+  if ((call.flags & MAP_FIXED) == 0) {
+    const std::uint64_t reserved =
+        caller.call_mmap({0, call.length + 2 * kGuard, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, kNoFile, 0});
+    base = reserved + kGuard;
+  }
+  return caller.call_mmap({base, call.length, call.protection, call.flags | MAP_FIXED,
+                           caller.argument(4), call.offset});
+}
+
+// Takes the page's permissions away, once there is an instruction that can give them back.
+void TracedProcess::watch(StoppedTracee& caller, std::uint64_t base) {
+  const std::uint64_t gate =
+      caller.call_mmap({0, kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, kNoFile, 0});
+  if (!caller.write_call_instruction(gate)) return;
+  caller.call_mprotect(base, kPage, PROT_NONE);
+  watched_.push_back({base, gate});
+}
+
+// Several calls replace the mmap: a reservation with room for guards, the ring in its middle, and
+// an mprotect that makes the data read-only, as the kernel's own is (K5).
 void TracedProcess::traced_mmap(pid_t thread) {
-  constexpr std::uint64_t kNoFile = ~std::uint64_t{0};
   StoppedTracee caller{thread};
   const MapCall map_call{static_cast<int>(caller.argument(4)), caller.argument(1),
                          caller.argument(2), caller.argument(3), caller.argument(5)};
-  const std::uint64_t length = map_call.length;
   const MapAnswer answer =
       caller.valid() ? handler_.maps_ring(tracee(thread), map_call) : MapAnswer{};
   if (answer.error != 0) {
     caller.call_mprotect(0, 0, PROT_NONE);  // has no effect, replaces the mmap
     caller.return_from_call(static_cast<std::uint64_t>(-std::int64_t{answer.error}));
   } else if (answer.is_ring) {
-    const std::uint64_t reserved =
-        caller.call_mmap({0, length + 2 * kGuard, PROT_NONE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, kNoFile, 0});
-    const std::uint64_t base = reserved + kGuard;
-    const std::uint64_t mapped =
-        caller.call_mmap({base, length, map_call.protection, map_call.flags | MAP_FIXED,
-                          caller.argument(4), map_call.offset});
-    if (mapped == base) {
+    const std::uint64_t base = map_between_guards(caller, map_call);
+    if (base % kPage == 0) {  // not an error
       if (!handler_.is_kernel_owned) {
-        caller.call_mprotect(base + 4096, length - 4096, PROT_READ);
+        caller.call_mprotect(base + kPage, map_call.length - kPage, PROT_READ);
       }
       handler_.mapped(base);
-      // In the lowest page of the guard before the ring.
-      if (handler_.accessed &&
-          caller.call_mmap({reserved, kPage, PROT_READ | PROT_EXEC,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, kNoFile, 0}) == reserved &&
-          caller.write_call_instruction(reserved)) {
-        caller.call_mprotect(base, kPage, PROT_NONE);
-        watched_.push_back({base, reserved});
-      }
+      if (handler_.accessed) watch(caller, base);
     }
-    caller.return_from_call(mapped);
+    caller.return_from_call(base);
   }
   if (const auto status = caller.end_status()) return handle_end({thread, *status, {}});
   ::ptrace(PTRACE_CONT, thread, nullptr, 0L);
@@ -101,7 +111,8 @@ bool TracedProcess::handle_access(pid_t thread, const siginfo_t& fault) {
   const auto page = std::ranges::find_if(
       watched_, [&](const WatchedPage& each) { return address - each.base < kPage; });
   if (page == watched_.end()) return false;
-  const auto [base, gate] = *page;
+  const std::uint64_t base = page->base;
+  const std::uint64_t gate = page->gate;
   PageAccess access{base, address - base};
   SteppedTracee stepped{thread};
   const auto allow = [&](int protection) {
@@ -115,11 +126,12 @@ bool TracedProcess::handle_access(pid_t thread, const siginfo_t& fault) {
     access.moment = PageAccess::Moment::StoreDone;
     ends_by = allow(PROT_READ | PROT_WRITE) ? stepped.carry_out() : SIGSEGV;
   }
-  // An instruction that faults elsewhere too does so again, with the page accessible.
-  if (ends_by == 0) {
-    allow(PROT_NONE);
-    handler_.accessed(access);
-  }
+  // An instruction that faults elsewhere too does so again, now for good. A program that never
+  // stops reading would take minutes until it has flooded its output.
+  const bool is_last = ends_by != 0 || ++page->accesses == kAccessesMax;
+  allow(is_last ? PROT_READ | PROT_WRITE : PROT_NONE);
+  if (ends_by == 0) handler_.accessed(access);
+  if (is_last) watched_.erase(page);
   stepped.finish();
   if (const auto status = stepped.end_status()) {
     handle_end({thread, *status, {}});

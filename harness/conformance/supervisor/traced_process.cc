@@ -167,10 +167,17 @@ void TracedProcess::begin_tracing(int listener) {
   check_allowed(::ptrace(PTRACE_SEIZE, pid_, nullptr, kOptions), "ptrace(PTRACE_SEIZE)");
 }
 
+// A stop wakes no poll, so it looks for stops often while there have been some.
 bool TracedProcess::step() {
+  constexpr int kIdle = 20;
+  const timespec pause{.tv_sec = 0, .tv_nsec = idle_steps_ < kIdle ? 50'000 : 1'000'000};
+  ++idle_steps_;
   pollfd listener{listener_.get(), POLLIN, 0};
-  ::poll(&listener, 1, 1);
-  if ((listener.revents & POLLIN) != 0) handle_notification();
+  ::ppoll(&listener, 1, &pause, nullptr);
+  if ((listener.revents & POLLIN) != 0) {
+    idle_steps_ = 0;
+    handle_notification();
+  }
   for (;;) {
     // traced_mmap() may have reaped it.
     const bool has_ended = !threads_.contains(pid_);
@@ -181,6 +188,7 @@ bool TracedProcess::step() {
       return false;
     }
     if (!*any) return true;
+    idle_steps_ = 0;
     const auto& [thread, status, used] = **any;
     if (WIFSTOPPED(status)) {
       handle_stop(thread, status);

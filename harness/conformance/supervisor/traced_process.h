@@ -106,6 +106,10 @@ class TracedProcess {
   void handle_notification();
   void handle_stop(pid_t thread, int status);
   void traced_mmap(pid_t thread);
+#ifdef __x86_64__
+  static std::uint64_t map_between_guards(StoppedTracee& caller, const MapCall& call);
+  void watch(StoppedTracee& caller, std::uint64_t base);
+#endif
   // Returns false if the fault is not an access to a watched page.
   bool handle_access(pid_t thread, const siginfo_t& fault);
   // Returns true if the thread is no longer traced.
@@ -115,6 +119,7 @@ class TracedProcess {
   struct WatchedPage {
     std::uint64_t base = 0;
     std::uint64_t gate = 0;
+    std::uint64_t accesses = 0;
   };
 
   Handler handler_;
@@ -125,7 +130,8 @@ class TracedProcess {
   std::set<pid_t> threads_;  // all that are traced: its own and its descendants'
   std::map<pid_t, std::shared_ptr<const os::ProcessRef>> refs_;  // of their processes
   int status_ = 0;
-  int ended_by_ = 0;  // the signal that would have ended it if explain() had not killed it
+  int idle_steps_ = 0;  // since the last stop or notified call
+  int ended_by_ = 0;    // the signal that would have ended it if explain() had not killed it
   double cpu_seconds_ = 0;
   std::optional<Crash> fault_;
   std::vector<WatchedPage> watched_;
