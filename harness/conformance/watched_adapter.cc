@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <functional>
@@ -34,10 +33,7 @@ WatchedAdapter::WatchedAdapter(const std::vector<std::string>& command, RingImag
 // A mapping that cannot be written to is the adapter's own affair.
 MapAnswer WatchedAdapter::maps_ring(const Tracee& caller, const MapCall& call) const {
   const os::Fd file = caller.copy_of(call.fd);
-  struct stat of_file{}, of_image{};
-  const bool is_image = ::fstat(file.get(), &of_file) == 0 &&
-                        ::fstat(image_.fd(), &of_image) == 0 && of_file.st_ino == of_image.st_ino &&
-                        of_file.st_dev == of_image.st_dev;
+  const bool is_image = are_one_file(file.get(), image_.fd());
   const bool is_whole = call.offset == 0 && call.length == 4096 + image_.data().size();
   constexpr std::uint64_t kBoth = PROT_READ | PROT_WRITE;
   return {.is_ring = is_image && is_whole && (call.flags & MAP_SHARED) != 0 &&
@@ -78,11 +74,9 @@ void WatchedAdapter::access(const PageAccess& access) {
 void WatchedAdapter::on_fault(const Crash& fault) {
   const std::uint64_t length = 4096 + image_.data().size();
   for (const std::uint64_t base : bases_) {
-    const std::uint64_t at = fault.address - base;
-    if (!fault.has_address || at + kGuard >= length + 2 * kGuard) continue;
-    cell_.worsen(CaseOutcome::OutOfBounds,
-                 fmt::format("signal {} at byte {} of the ring's {}", fault.signal,
-                             static_cast<std::int64_t>(at), length));
+    const std::string place = place_near(fault.address, base, length);
+    if (!fault.has_address || place.empty()) continue;
+    cell_.worsen(CaseOutcome::OutOfBounds, fmt::format("signal {} at {}", fault.signal, place));
   }
 }
 

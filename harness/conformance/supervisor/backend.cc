@@ -2,14 +2,13 @@
 
 #include <linux/bpf.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <memory>
 #include <utility>
 
 #include "harness/conformance/cases/case_producer.h"
+#include "harness/conformance/supervisor/tracee.h"
 #include "harness/kernel/eventpoll.h"
 #include "harness/kernel/perf_event.h"
 #include "harness/kernel/ring_memory.h"
@@ -19,21 +18,11 @@
 #include "perfring/os/syscalls.h"
 
 namespace perfring::conformance {
-namespace {
-
-bool are_one_file(const os::Fd& a, const os::Fd& b) {
-  struct stat of_a{}, of_b{};
-  return ::fstat(a.get(), &of_a) == 0 && ::fstat(b.get(), &of_b) == 0 &&
-         of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
-
-}  // namespace
-
 // All maps of the kernel share one inode, but each has an id.
 bool Backend::is_map(const os::Fd& file) const {
   if (file.get() < 0) return false;
   const auto own = os::bpf_map_info_of(map().get());
-  if (!own) return are_one_file(file, map());
+  if (!own) return are_one_file(file.get(), map().get());
   const auto its = os::bpf_map_info_of(file.get());
   return its && its->id == own->id;
 }
@@ -50,7 +39,7 @@ int SimulatedBackend::open(ProgramEvent&) const {
 }
 
 bool SimulatedBackend::is_of(const ProgramEvent& event, const os::Fd& file) const {
-  return are_one_file(event.file, file);
+  return are_one_file(event.file.get(), file.get());
 }
 
 int SimulatedBackend::map_ring(ProgramEvent& event, std::size_t length) const {

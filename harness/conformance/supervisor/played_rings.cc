@@ -108,6 +108,7 @@ void PlayedRings::enter(std::uint64_t key, ProgramEvent& event) {
     misuse_ = fmt::format("it put another event at key {} of its map during the case", key);
   } else if (is_played) {
     producer_.reset();
+    played_.clear();
   }
   begin();
 }
@@ -295,9 +296,7 @@ std::string PlayedRings::place_of(std::uint64_t address) const {
   for (const ProgramEvent* const each : mapped_) {
     const std::uint64_t length = each->memory().size();
     for (const std::uint64_t base : each->bases) {
-      const std::uint64_t at = address - base;
-      if (at + kGuard >= length + 2 * kGuard) continue;
-      return fmt::format("byte {} of the ring's {}", static_cast<std::int64_t>(at), length);
+      if (std::string place = place_near(address, base, length); !place.empty()) return place;
     }
   }
   return {};

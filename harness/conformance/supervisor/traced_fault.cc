@@ -52,6 +52,12 @@ std::string frame_of(std::string_view line) {
 
 }  // namespace
 
+std::string place_near(std::uint64_t address, std::uint64_t base, std::uint64_t length) {
+  const std::uint64_t at = address - base;
+  if (at + kGuard >= length + 2 * kGuard) return {};
+  return fmt::format("byte {} of the ring's {}", static_cast<std::int64_t>(at), length);
+}
+
 std::vector<seccomp_data> TracedProcess::calls() const {
   std::vector<seccomp_data> all;
   for (const pid_t thread : threads_) {

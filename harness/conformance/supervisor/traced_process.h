@@ -43,6 +43,10 @@ struct PageAccess {
 
 inline constexpr std::uint64_t kGuard = 2U << 20;  // bytes on each side of a ring
 
+// Returns the address relative to a ring in whose memory or guards it is, "byte -8 of the ring's
+// 8192", or "".
+std::string place_near(std::uint64_t address, std::uint64_t base, std::uint64_t length);
+
 class TracedProcess {
  public:
   // `call` answers a notified system call. `maps_ring` decides whether an mmap of a file is a

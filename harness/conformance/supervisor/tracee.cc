@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/audit.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -54,6 +55,12 @@ bool is_ignored(pid_t thread, int signal) {
 
 bool is_blocked(pid_t thread, int signal) {
   return has_signal(thread, signal, "SigBlk:");
+}
+
+bool are_one_file(int a, int b) {
+  struct stat of_a{}, of_b{};
+  return ::fstat(a, &of_a) == 0 && ::fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
 }
 
 bool Tracee::read(std::uint64_t address, void* to, std::size_t size) const {

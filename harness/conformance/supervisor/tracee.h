@@ -34,6 +34,9 @@ bool is_caught(pid_t thread, int signal);
 bool is_ignored(pid_t thread, int signal);
 bool is_blocked(pid_t thread, int signal);
 
+// Whether both descriptors are of one file.
+bool are_one_file(int a, int b);
+
 // A thread that waits in a system call or is stopped: its process's memory and descriptors.
 // A value; it is of no use once the thread has gone on.
 class Tracee {
