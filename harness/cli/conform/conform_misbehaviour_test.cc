@@ -233,6 +233,8 @@ TEST_F(ConformMisbehaviourTest, PlaysOnlyRingsFoundInMap) {
   }
   const std::vector<std::pair<std::string, std::string>> ways{
       {"in-no-map", "its event of CPU 0 is in no map: nothing is written to it"},
+      {"enters-an-unmapped-one",
+       "its event of CPU 0 is entered in its map, but its ring is not mapped"},
       {"deletes-its-key", "it deleted key 0 of its map before the case was over"},
       {"three-pages",
        "it opened no ring: an mmap of 16384 bytes is refused: it must have a control "},

@@ -65,7 +65,7 @@ static void* map_ring(int fd) {
   return mmap(NULL, size + kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 
-static struct perf_event_mmap_page* open_ring(int* fd) {
+static int open_event(void) {
   struct perf_event_attr attr;
   memset(&attr, 0, sizeof(attr));
   attr.type = PERF_TYPE_SOFTWARE;
@@ -74,7 +74,11 @@ static struct perf_event_mmap_page* open_ring(int* fd) {
   attr.sample_type = PERF_SAMPLE_RAW;
   attr.wakeup_events = wakeup_events;
   attr.disabled = is("disabled");
-  *fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+  return (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static struct perf_event_mmap_page* open_ring(int* fd) {
+  *fd = open_event();
   return map_ring(*fd);
 }
 
@@ -87,6 +91,7 @@ static struct perf_event_mmap_page* enter_ring(int* fd) {
   if (is("three-pages")) size = 3 * kPage;
   struct perf_event_mmap_page* const page = open_ring(fd);
   if (!is("in-no-map")) change_map(BPF_MAP_UPDATE_ELEM, is("wrong-key") ? 1 : 0, *fd);
+  if (is("enters-an-unmapped-one")) change_map(BPF_MAP_UPDATE_ELEM, 0, open_event());
   __u64 count;
   if (is("reads-the-count") && read(*fd, &count, sizeof(count)) != sizeof(count)) perror("read");
   if (is("reads-at-first")) (void)*((const volatile __u64*)page - 1);
